@@ -120,6 +120,9 @@ void FlowSteps::happened(const Work& now, const flow::Event& event) {
                 add_event(now, Kind::gap, fmt::format("the trace omits the way to {:#x}", e.to.value));
             } else if constexpr (std::is_same_v<T, flow::Atoms>) {
                 add_event(now, Kind::gap, "branches of code that is not known");
+            } else if constexpr (std::is_same_v<T, flow::Mark>) {
+                if (e.kind == flow::Mark::Kind::unit_events && (e.value & 1U) != 0)
+                    add_event(now, Kind::mark, "trigger (event 0)");
             } else if constexpr (std::is_same_v<T, flow::Trigger>) {
                 add_event(now, Kind::mark, "trigger");
             }

@@ -78,6 +78,10 @@ void FlowTimeline::happened(const Work& now, const flow::Event& event) {
         }
     } else if (const auto* exception = std::get_if<flow::Exception>(&event.what)) {
         if (note(at(now), TimelineMark::Kind::exception, 0)) notes_.back().exception = exception->type;
+    } else if (const auto* mark = std::get_if<flow::Mark>(&event.what)) {
+        // Event 0 of an ETMv4 or ETE is the one that can be a trigger of the trace bus.
+        if (mark->kind == flow::Mark::Kind::unit_events && (mark->value & 1U) != 0)
+            note(at(now), TimelineMark::Kind::trigger, 0);
     } else if (std::holds_alternative<flow::Trigger>(event.what)) {
         note(at(now), TimelineMark::Kind::trigger, 0);
     } else if (const auto* t = std::get_if<flow::Timestamp>(&event.what); t != nullptr && t->known) {

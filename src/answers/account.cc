@@ -61,10 +61,12 @@ constexpr std::array<AccountRule, account_reasons> rules{{
     {Reason::strobing, not_traced, "pause of strobing", "pauses of strobing",
      "the unit was switched on and off periodically, so the capture is a sample of the run", true, true,
      Hides::anything, true},
-    left_out(Reason::filtered, "what the filter leaves out", "",
-             "the unit recorded what its filter lets by alone (address filters, start and stop, SPE filters, IDFLT and "
-             "modes USER and USERRAW of a DPU)",
-             false),
+    left_out(
+        Reason::filtered, "what the filter leaves out", "",
+        "the unit recorded what its filter lets by alone (address filters, start and stop, SPE filters, IDFLT and "
+        "modes USER and USERRAW of a DPU), or what it was permitted to (`not_permitted.txt`: authentication, power, "
+        "OS Lock)",
+        false),
     {Reason::sampled, not_traced, "what ran between samples", "",
      "only samples were taken: one operation in an interval, the branches before a moment, or a DPU's counters now "
      "and then",

@@ -11,6 +11,7 @@
 #include "ini.h"
 #include "text.h"
 #include "waymark/capture/snapshot.h"
+#include "waymark/capture/snapshot_sinks.h"
 
 namespace waymark::capture {
 namespace {
@@ -40,7 +41,8 @@ Status check_name(std::string_view what, std::string_view name) {
 
 class SnapshotWriter {
 public:
-    SnapshotWriter(const Capture& capture, fs::path folder) : capture_(capture), folder_(std::move(folder)) {}
+    SnapshotWriter(const Capture& capture, const std::vector<SinkDevice>& sinks, fs::path folder)
+        : capture_(capture), sinks_(sinks), folder_(std::move(folder)) {}
 
     Status write();
 
@@ -58,6 +60,7 @@ private:
     Status save(const std::string& name, const std::string& text) const;
 
     const Capture& capture_;
+    const std::vector<SinkDevice>& sinks_;
     fs::path folder_;
     std::vector<std::pair<std::string, std::string>> devices_;  // file name, text
     std::set<std::string> taken_{"snapshot.ini", "trace.ini"};
@@ -89,6 +92,11 @@ Status SnapshotWriter::check() const {
         WM_RETURN_IF_ERROR(check_text("buffer format", buffer.format_name));
         if (buffer.files.empty())
             return Error{Errc::usage, fmt::format("buffer '{}' has no file; name at least one", buffer.name)};
+    }
+    names.clear();
+    for (const SinkDevice& sink : sinks_) {
+        WM_RETURN_IF_ERROR(add("trace buffer's device", sink.name));
+        WM_RETURN_IF_ERROR(check_text("trace buffer's type", sink.type));
     }
     names.clear();
     for (const Cluster& cluster : capture_.clusters) WM_RETURN_IF_ERROR(add("cluster", cluster.name));
@@ -271,6 +279,11 @@ Status SnapshotWriter::write() {
                             device(source.name, "trace_source", source.type, source.location, source.registers));
         WM_RETURN_IF_ERROR(plan_device(source.file, fmt::format("source_{}.ini", i), std::move(text)));
     }
+    for (std::size_t i = 0; i < sinks_.size(); ++i) {
+        const SinkDevice& sink = sinks_[i];
+        WM_ASSIGN_OR_RETURN(std::string text, device(sink.name, "trace_sink", sink.type, {}, sink.registers));
+        WM_RETURN_IF_ERROR(plan_device({}, fmt::format("sink_{}.ini", i), std::move(text)));
+    }
 
     std::string snapshot = "[snapshot]\nversion=1.0\n";
     if (!capture_.description.empty()) snapshot += fmt::format("description={}\n", capture_.description);
@@ -301,8 +314,10 @@ Status SnapshotWriter::write() {
 
 }  // namespace
 
-Status write_snapshot(const Capture& capture, const fs::path& folder) {
-    return SnapshotWriter(capture, folder).write();
+Status write_snapshot(const Capture& capture, const fs::path& folder) { return write_snapshot(capture, {}, folder); }
+
+Status write_snapshot(const Capture& capture, const std::vector<SinkDevice>& sinks, const fs::path& folder) {
+    return SnapshotWriter(capture, sinks, folder).write();
 }
 
 }  // namespace waymark::capture

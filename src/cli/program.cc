@@ -1,5 +1,4 @@
 /// `waymark program`: how hardware is programmed for a capture, tested on the models first.
-#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,13 +29,6 @@ struct ProgramOptions {
     CLI::Option *funnel_base_option = nullptr, *sync_option = nullptr, *trace_id_option = nullptr;
 };
 
-struct SinkName {
-    std::string_view name;
-    sink::SinkKind kind;
-};
-constexpr std::array sinks{SinkName{"etb", sink::SinkKind::etb11}, SinkName{"tmc-etb", sink::SinkKind::etb},
-                           SinkName{"tmc-etf", sink::SinkKind::etf}, SinkName{"tmc-etr", sink::SinkKind::etr}};
-
 std::optional<std::uint64_t> given(const CLI::Option* option, std::uint64_t value) {
     return option->count() == 0 ? std::nullopt : std::optional(value);
 }
@@ -51,7 +43,7 @@ Result<std::optional<sink::SinkSetup>> sink_of(const ProgramOptions& options) {
         return std::optional<sink::SinkSetup>();
     }
     sink::SinkSetup setup;
-    for (const SinkName& one : sinks)
+    for (const sink::SinkName& one : sink::sink_names())
         if (one.name == options.sink) setup.buffer.kind = one.kind;
     const bool etr = setup.buffer.kind == sink::SinkKind::etr;
     if (options.sink_size_option->count() != 0) setup.buffer.memory_bytes = options.sink_size;
@@ -64,11 +56,6 @@ Result<std::optional<sink::SinkSetup>> sink_of(const ProgramOptions& options) {
     setup.buffer.base = options.buffer_address;
     setup.after_trigger = given(options.after_option, options.after_trigger);
     return std::optional(setup);
-}
-
-/// Routes the trigger of an ETMv4 or ETE to the trace bus through event 0.
-void trigger_the_bus(flow::UnitOptions& unit) {
-    unit.registers.push_back({"TRCEVENTCTL1R", "ATB", 1, "--stop-after-trigger"});
 }
 
 Result<program::Wanted> wanted_of(ProgramOptions& options) {
@@ -85,8 +72,8 @@ Result<program::Wanted> wanted_of(ProgramOptions& options) {
         return Error{Errc::usage, fmt::format("--trace-id {:#x}: sources have 0x01 to 0x6f", options.trace_id)};
     wanted.trace_id = static_cast<std::uint8_t>(options.trace_id);
     WM_ASSIGN_OR_RETURN(wanted.sink, sink_of(options));
-    if (wanted.sink && wanted.sink->after_trigger && wanted.unit.trigger_at && wanted.units->traces_aarch64())
-        trigger_the_bus(wanted.unit);
+    if (wanted.sink && wanted.sink->after_trigger && wanted.unit.trigger_at)
+        record::send_trigger_on_bus(wanted.unit, *wanted.units, "--stop-after-trigger");
     if (options.funnel_option->count() != 0) wanted.funnel_port = options.funnel_port;
     wanted.unit_base = given(options.unit_base_option, options.unit_base);
     wanted.sink_base = given(options.sink_base_option, options.sink_base);
@@ -184,7 +171,7 @@ Run add_program(CLI::App& app) {
                                    ->capture_default_str()
                                    ->group("How the unit is programmed");
     std::vector<std::string> sink_names;
-    for (const SinkName& one : sinks) sink_names.emplace_back(one.name);
+    for (const sink::SinkName& one : sink::sink_names()) sink_names.emplace_back(one.name);
     options->sink_option = command
                                .add_option("--sink", options->sink,
                                            "The trace buffer, which keeps the newest trace: etb (the older ETB), "

@@ -1,4 +1,6 @@
 /// `waymark record`: runs a program and writes the trace that a unit would have given.
+#include <fmt/ranges.h>
+
 #include <array>
 #include <csignal>
 #include <filesystem>
@@ -18,6 +20,7 @@
 #include "trouble.h"
 #include "unit_program.h"
 #include "waymark/core/quote.h"
+#include "waymark/core/wire.h"
 #include "waymark/image/symbols.h"
 #include "waymark/pipeline/protocols.h"
 #include "waymark/record/flow_recording.h"
@@ -42,7 +45,40 @@ struct RecordOptions {
     std::vector<CLI::Option*> flow_only, spe_only, dpu_only,
         cortex_m_only;                                                  ///< options that are valid for some units only
     CLI::Option *buffer_option = nullptr, *registers_option = nullptr;  ///< all but spe
+    std::uint64_t after_trigger = 0;
+    CLI::Option* after_option = nullptr;
 };
+
+/// The buffer of `--sink KIND[:BYTES]` in a recording that is no perf.data; none: no --sink.
+Result<std::optional<sink::SinkSetup>> sink_of(const RecordOptions& options) {
+    const std::string& text = options.perf.to.sink;
+    if (text.empty()) {
+        if (options.after_option->count() != 0)
+            return Error{Errc::usage,
+                         "--stop-after-trigger goes with --sink only, as in --sink tmc-etb --stop-after-trigger 1024"};
+        return std::optional<sink::SinkSetup>();
+    }
+    const std::size_t colon = text.find(':');
+    const std::string kind = text.substr(0, colon);
+    std::vector<std::string_view> names;
+    std::optional<sink::SinkSetup> out;
+    for (const sink::SinkName& one : sink::sink_names()) {
+        names.push_back(one.name);
+        if (one.name == kind) out = sink::SinkSetup{.buffer = {.kind = one.kind}};
+    }
+    if (!out)
+        return Error{Errc::usage, fmt::format("--sink {}: there are {}, each with :BYTES or without; etr and trbe go "
+                                              "with --as perf only",
+                                              text, fmt::join(names, ", "))};
+    if (colon != text.npos && !wire::scan_number(text.substr(colon + 1), out->buffer.memory_bytes))
+        return Error{Errc::usage,
+                     fmt::format("--sink {}: after the colon stands the size in bytes, as in {}:4096", text, kind)};
+    // Where the memory of an ETR lies does not matter here; but it lies somewhere.
+    constexpr std::uint64_t somewhere = 0x80000000;
+    if (out->buffer.kind == sink::SinkKind::etr) out->buffer.base = somewhere;
+    if (options.after_option->count() != 0) out->after_trigger = options.after_trigger;
+    return out;
+}
 
 /// Chooses the unit, and refuses options that are not valid for it.
 waymark::Status choose_unit(RecordOptions& options) {
@@ -150,6 +186,11 @@ ExitStatus run_record(RecordOptions options) {
     const bool chooses = chooses_begin(options), at_main = chooses && has_main(program);
     if (at_main) flow.start_at = "main";
     if (flow.unit.core.empty()) flow.unit.core = flow.units->defaults().core;
+    if (!options.perf.chosen()) {
+        auto sink = sink_of(options);
+        if (!sink) return fail(sink.error());
+        flow.sink = *std::move(sink);
+    }
     if (options.perf.chosen()) program_like_perf(options.perf, *flow.units, flow.unit);
     auto setup = record::set_up(flow);
     if (!setup) return fail(setup.error());
@@ -249,6 +290,43 @@ Run add_record(CLI::App& app) {
             ->type_name("BYTES")
             ->check(not_negative())
             ->capture_default_str();
+    const auto signal = [&](const char* name, std::vector<std::string>& values, const char* help, const char* type) {
+        flow_only(command.add_option(name, values, help)->type_name(type)->allow_extra_args(false)->take_all())
+            ->group("Signals from outside the unit");
+    };
+    signal(
+        "--authentication", flow.authentication,
+        "Debug authentication: NIDEN, DBGEN, SPNIDEN and SPIDEN with =0 or =1; with @SYMBOL whenever execution reaches "
+        "it, else from the beginning. Without the option NIDEN and SPNIDEN are 1, DBGEN and SPIDEN 0. NIDEN=0 forbids "
+        "all trace, SPNIDEN=0 that of Secure state. May be repeated",
+        "SIGNALS[@SYMBOL]");
+    signal("--unit-power", flow.unit_power,
+           "off@SYMBOL: the unit of the core or thread that reaches the symbol or address loses its power, and with it "
+           "what "
+           "it had not sent; on@SYMBOL: it has power again, and software programs it as before. May be repeated",
+           "on|off@SYMBOL");
+    signal(
+        "--os-lock", flow.os_lock,
+        "on@SYMBOL: the OS Lock is set there, so the unit does not trace; off@SYMBOL: it is cleared. May be repeated",
+        "on|off@SYMBOL");
+    const auto way = [&](CLI::Option* option) { flow_only(option)->group("The way of the trace"); };
+    way(command
+            .add_option(
+                "--sink", options->perf.to.sink,
+                "Where trace goes. In a snapshot: the model of a trace buffer, which keeps the newest trace: etb, "
+                "tmc-etb, tmc-etf or tmc-etr, each with :BYTES for its size, 65536 without; the capture is what "
+                "a debugger reads from it, with its registers. With --as perf: etr, one buffer for all CPUs, in "
+                "CoreSight frames; trbe, a buffer for each CPU, its unit's bytes unformatted; default: trbe for "
+                "ete, else etr")
+            ->type_name("SINK"));
+    options->after_option =
+        command
+            .add_option("--stop-after-trigger,--stop-on-trigger", options->after_trigger,
+                        "With --sink: stop the capture this number of bytes after --trigger-at was reached, a multiple "
+                        "of 4 below the size of the buffer. The program runs on, with --system it ends")
+            ->type_name("BYTES")
+            ->check(not_negative());
+    way(options->after_option);
     unit(command.add_flag(
         "--truth", flow.truth,
         "Write every executed range too, so that 'waymark verify' can show the first difference. Sums and "
@@ -379,6 +457,7 @@ Run add_record(CLI::App& app) {
         "./program\n"
         "  waymark flow out --format calls\n"
         "  waymark record --truth -o out -- ./program && waymark verify out\n"
+        "  waymark record --sink tmc-etr:65536 --trigger-at fault --stop-after-trigger 4096 -o out -- ./program\n"
         "  waymark record --system --context-id 4 -o out -- firmware-for-aarch64.elf\n"
         "  waymark record --system --core cortex-a9 -o out -- firmware.elf\n"
         "  waymark record --unit etmv4 --cycle-accurate --speculation 8 -o out -- ./program-for-aarch64\n"

@@ -46,14 +46,19 @@ void print_difference(const VerifiedSource& s, Output& out) {
         out.write(fmt::format("  {} {:>#10x}  {}\n", packet.here ? '>' : ' ', packet.at.value, packet.text));
 }
 
-/// Prints the result for a source whose buffer wrapped.
+/// Prints the result for a source whose buffer wrapped, or stopped before the source ended.
 void print_wrapped(const VerifiedSource& s, bool complete, Output& out) {
     out.print("source {}: {}\n", s.source->label(), heading(s.verdict, "equal as far as it was kept"));
-    out.print("  the buffer wrapped: of {} ranges the last {} ({} instructions) are in the trace\n",
-              grouped(s.executed.ranges), grouped(s.decoded.ranges), grouped(s.decoded.instructions));
+    const char* const why = !s.executed.stopped   ? "the buffer wrapped: of {} ranges the last {}"
+                            : !s.executed.wrapped ? "the buffer stopped early: of {} ranges {}"
+                                                  : "the buffer wrapped and stopped early: of {} ranges {}";
+    out.print("  {} ({} instructions) are in the trace\n",
+              fmt::format(fmt::runtime(why), grouped(s.executed.ranges), grouped(s.decoded.ranges)),
+              grouped(s.decoded.instructions));
     if (s.decodes) out.print("  {} bytes precede their first synchronisation\n", grouped(s.unsynchronised));
     if (s.verdict == Verdict::not_compared)
-        out.write(complete ? "  only a recording made with --truth can be compared where the buffer wrapped\n"
+        out.write(complete ? "  only a recording made with --truth can be compared where the buffer wrapped or stopped "
+                             "early\n"
                            : "  the recorder was killed: it is not known which part of the run the buffer contains\n");
     else if (s.verdict == Verdict::different)
         print_difference(s, out);
@@ -194,7 +199,7 @@ private:
                 out.print("source {}: NOT COMPARED: truth.txt does not contain this source\n", s.source->label());
             else if (s.of_messages)
                 print_messages(s, truth.complete, out);
-            else if (s.executed.wrapped)
+            else if (s.executed.wrapped || s.executed.stopped)
                 print_wrapped(s, truth.complete, out);
             else
                 print_source(s, truth.complete, out);
@@ -248,8 +253,9 @@ Run add_verify(CLI::App& app) {
         "made with --truth, it shows the first difference with the packets around it.\n"
         "\n"
         "Exit status: 0 equal, or different only where the trace declares a loss (an overflow; a buffer that "
-        "wrapped,\n"
-        "if recorded with --truth: everything after the first synchronisation must then be equal);\n"
+        "wrapped\n"
+        "or stopped by a trigger, if recorded with --truth: everything after the first synchronisation must then be "
+        "equal);\n"
         "1 different; 2 usage; 3 the capture or its truth cannot be read; 4 not compared: there is no "
         "truth,\n"
         "or it does not cover the trace (NOT COMPARED).\n");

@@ -276,6 +276,20 @@ void Buffers::report_frames(const Buffer& buffer, ExaminedBuffer& out, const Tak
                      "an ID first",
                      "the buffer wrapped: the ID they belong to was overwritten",
                      "nothing; a larger buffer loses less"});
+    if (!taken.triggers.empty())
+        add_finding({Severity::note,
+                     "trigger",
+                     buffer.name,
+                     {},
+                     taken.triggers.front(),
+                     fmt::format("a trigger is marked in the frames{}; {} follow",
+                                 taken.triggers.size() == 1
+                                     ? std::string()
+                                     : fmt::format(", and {} after it", counted(taken.triggers.size() - 1, "other")),
+                                 bytes_text(out.bytes.value_or(t.bytes_read) - taken.triggers.front().value)),
+                     "nothing in particular",
+                     "the trace bus had a trigger there, or a trigger input of the trace buffer rose",
+                     "nothing; what led to it is before this place"});
     if (const auto idle = t.padding_bytes(); idle * 2 > t.bytes_read)
         add_finding({Severity::note,
                      "idle",

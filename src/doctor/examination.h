@@ -48,6 +48,7 @@ struct Taken {
     std::vector<Stretch> bare;
     coresight::Totals frames;
     std::vector<Gap> gaps;
+    std::vector<Offset> triggers;  ///< where they are marked
 };
 
 /// Base of a part: gives names to the shared state.

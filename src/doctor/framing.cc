@@ -31,8 +31,11 @@ public:
         stretch->offsets.add({stretch->bytes.size()}, base_ + first.value);
         stretch->bytes.insert(stretch->bytes.end(), bytes.begin(), bytes.end());
     }
-    void trigger(TraceId, Offset, std::uint8_t payload) {
-        if (payload != 0 && !coresight::is_source({payload})) current_.fill(nullptr);
+    void trigger(TraceId id, Offset at, std::uint8_t payload) {
+        if (payload != 0 && !coresight::is_source({payload}))
+            current_.fill(nullptr);
+        else if (id == coresight::trigger_id)
+            triggers.push_back(base_ + at.value);
     }
     /// Any source may have sent these bytes, so the bytes that follow do not continue an earlier packet
     /// (pipeline::Stray, which counts them).
@@ -41,6 +44,7 @@ public:
     void reset(Offset) { current_.fill(nullptr); }
 
     std::vector<Gap> gaps;
+    std::vector<Offset> triggers;
 
 private:
     std::array<std::vector<Stretch>, coresight::trace_ids>& out_;
@@ -104,6 +108,7 @@ Taken take_apart(const BufferSample& sample, Buffer::Format format, std::uint64_
         deformatter.finish(split);
         add(out.frames, deformatter.totals(), base);
         out.gaps.insert(out.gaps.end(), split.gaps.begin(), split.gaps.end());
+        out.triggers.insert(out.triggers.end(), split.triggers.begin(), split.triggers.end());
     }
     return out;
 }

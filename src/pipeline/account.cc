@@ -12,6 +12,7 @@
 
 #include "waymark/answers/account_effects.h"
 #include "waymark/capture/begins.h"
+#include "waymark/capture/not_permitted.h"
 #include "waymark/capture/ran_before.h"
 #include "waymark/flow/tee.h"
 #include "waymark/pipeline/flow_filter.h"
@@ -92,6 +93,8 @@ void add_parts(Account& to, const Session& session) {
         if (!buffer.ends.empty()) answers::add(to, {.reason = AccountReason::after_end});
         described += missing_parts(buffer).size();
     }
+    for (const std::string& why : capture::not_permitted(session.capture))
+        answers::add(to, {.reason = AccountReason::filtered, .of = why});
     std::uint64_t parts = 0, damaged = 0;
     bool not_traced = false;
     for (const capture::Problem& problem : session.problems) {

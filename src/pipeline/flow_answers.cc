@@ -293,6 +293,12 @@ private:
                 else
                     add(warning, std::move(damage.sentence), "");
             if (auto unread = error_of(buffer)) add(bad, std::move(*unread), "Copy the capture again.");
+            if (const std::uint64_t triggers = buffer.frames.data[coresight::trigger_id.value]; triggers != 0)
+                add(note,
+                    fmt::format("Buffer {}: {} marked in its frames.", buffer.name,
+                                triggers == 1 ? std::string("a trigger is")
+                                              : fmt::format("{} triggers are", grouped(triggers))),
+                    "`waymark doctor` says where; what led to it is before that place.");
         }
         for (const Damage& damage : not_decoded(session_, selected, report))
             add(damage.severity == Severity::note ? note : warning, damage.sentence + ".", "");

@@ -56,6 +56,7 @@ void Comparison::close() {
     open_ = false;
     last_ = offset_;
     sums_.add(decoded_);
+    if (kept_ != nullptr) kept_->push_back(decoded_);
     if (!truth_ || difference_ || truth_ended_) return;
     const auto executed = next_executed();
     if (executed && executed->start == decoded_.start && executed->end == decoded_.end) {
@@ -64,6 +65,30 @@ void Comparison::close() {
     }
     truth_ended_ = !executed;
     difference_ = {sums_.ranges, offset_, captured(offset_), executed, decoded_, before_};
+}
+
+std::optional<std::uint64_t> last_place_of(const std::vector<TruthRange>& ranges, RangeReader truth) {
+    const auto same = [](const TruthRange& a, const TruthRange& b) { return a.start == b.start && a.end == b.end; };
+    // Knuth, Morris, Pratt: how much of the beginning the ranges up to here end with.
+    std::vector<std::size_t> shorter(ranges.size(), 0);
+    for (std::size_t i = 1, k = 0; i < ranges.size(); ++i) {
+        while (k != 0 && !same(ranges[i], ranges[k])) k = shorter[k - 1];
+        if (same(ranges[i], ranges[k])) ++k;
+        shorter[i] = k;
+    }
+    std::optional<std::uint64_t> place;
+    std::uint64_t read = 0;
+    std::size_t k = 0;
+    while (const auto executed = truth.next()) {
+        if (executed->lost) continue;
+        ++read;
+        if (ranges.empty()) continue;
+        if (k == ranges.size()) k = shorter[k - 1];
+        while (k != 0 && !same(*executed, ranges[k])) k = shorter[k - 1];
+        if (same(*executed, ranges[k])) ++k;
+        if (k == ranges.size()) place = read - k;
+    }
+    return ranges.empty() ? read : place;
 }
 
 }  // namespace waymark::record

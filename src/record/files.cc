@@ -10,6 +10,7 @@
 
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/module_map.h"
+#include "waymark/capture/not_permitted.h"
 #include "waymark/capture/ran_before.h"
 #include "waymark/core/file_error.h"
 #include "waymark/record/images.h"
@@ -56,12 +57,14 @@ std::vector<fs::path> flow_files(const fs::path& folder) {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
         const std::string name = entry.path().filename().string(), extension = entry.path().extension().string();
         const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
-        const bool described = extension == ".ini" && (name == "snapshot.ini" || name == "trace.ini" ||
-                                                       name == "memory.ini" || begins("core_") || begins("source_"));
+        const bool described =
+            extension == ".ini" && (name == "snapshot.ini" || name == "trace.ini" || name == "memory.ini" ||
+                                    begins("core_") || begins("source_") || begins("sink_"));
         const bool data = extension == ".bin" && (name == "trace.bin" || name == Images::archive_file ||
                                                   begins("trace_") || begins("code_") || begins("truth_"));
         if (described || data || name == truth_file || name == perf_map_copy || name == jitdump_copy ||
-            name == capture::module_map_file || name == capture::ran_before_file || name == ".new" || name == ".trace")
+            name == capture::module_map_file || name == capture::ran_before_file ||
+            name == capture::not_permitted_file || name == ".new" || name == ".trace")
             own.push_back(entry.path());
     }
     return own;

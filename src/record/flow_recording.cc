@@ -1,6 +1,7 @@
 #include "waymark/record/flow_recording.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 #include <filesystem>
@@ -32,11 +33,38 @@ void summarise(const FlowRecording& options, const Recorded& r, RecordOutcome& o
                                               : fmt::format(", in {} buffers since code changed {} time{}", r.epochs,
                                                             r.code_changes, r.code_changes == 1 ? "" : "s")));
     if (r.kept_bytes < r.trace_bytes)
-        out.warning(
-            fmt::format("{} wrapped: of {} of trace {} the last {}; what the program did before is gone. A larger "
-                        "--buffer, or none, keeps more",
-                        r.epochs == 1 ? "the buffer" : "buffers", counted(r.trace_bytes, "byte"),
-                        r.epochs == 1 ? "it holds" : "they hold", counted(r.kept_bytes, "byte")));
+        out.warning(fmt::format("{} wrapped: of {} of trace {} the last {}; what the program did before is gone. {}",
+                                r.epochs == 1 ? "the buffer" : "buffers", counted(r.trace_bytes, "byte"),
+                                r.epochs == 1 ? "it holds" : "they hold", counted(r.kept_bytes, "byte"),
+                                options.sink ? "A larger buffer, --sink KIND:BYTES, keeps more"
+                                             : "A larger --buffer, or none, keeps more"));
+}
+
+/// What was not permitted to be traced.
+void say_prohibited(const Recorded& r, RecordOutcome& out) {
+    if (r.prohibited.empty() || r.ranges == 0) return;
+    out.summary(fmt::format("of {} ranges that executed, {} are not in the trace on purpose: {}",
+                            grouped(r.ranges + r.filtered_ranges), grouped(r.filtered_ranges),
+                            fmt::join(r.prohibited, ", ")));
+}
+
+/// What became of the trigger that was to stop the capture. True: it did not.
+bool say_trigger(const FlowRecording& options, const Recorded& r, RecordOutcome& out) {
+    if (!options.sink || (!r.before_trigger && !options.sink->after_trigger)) return false;
+    if (!r.before_trigger) {
+        out.warning(fmt::format("--stop-after-trigger: the trigger never came{}; nothing stopped the trace buffer",
+                                options.trigger_at.empty()
+                                    ? std::string(": the unit's trigger event never happened")
+                                    : fmt::format(": execution never reached {}", options.trigger_at)));
+        return true;
+    }
+    out.summary(fmt::format("the trigger came after {} of frames; {} came after it{}",
+                            counted(*r.before_trigger, "byte"), counted(r.after_trigger, "byte"),
+                            r.stopped_by_trigger ? ", and the trace buffer stopped" : ""));
+    if (!options.sink->after_trigger || r.stopped_by_trigger) return false;
+    out.warning(fmt::format("--stop-after-trigger {}: {} came after the trigger, too few to stop the trace buffer",
+                            *options.sink->after_trigger, counted(r.after_trigger, "byte")));
+    return true;
 }
 
 /// Reports requested places that were never reached. True if --stop-at is among them.
@@ -91,7 +119,9 @@ RecordOutcome flow_outcome(const FlowRecording& options, const QemuOptions& how,
                           fmt::format("nothing recorded: {} --start-at {}{}",
                                       r.start_known ? "execution never reached" : "no file that ran has the symbol of",
                                       options.start_at, r.start_known ? "" : overloads_hint));
-    const bool never_stopped = say_unreached(options, r, out);
+    say_prohibited(r, out);
+    const bool never_reached = say_unreached(options, r, out);
+    const bool never_stopped = say_trigger(options, r, out) || never_reached;
     const std::string& program = options.program.front();
     if (r.instructions == 0 && !r.stuck)
         return out.failed(
@@ -127,6 +157,13 @@ RecordOutcome flow_outcome(const FlowRecording& options, const QemuOptions& how,
                               "there is no memory; is the image made for the machine {}? --machine and --core choose "
                               "another",
                               r.stuck->value, options.machine_name()));
+    if (r.ranges == 0 && r.filtered_ranges != 0 && !r.prohibited.empty())
+        return out.failed(Kind::nothing,
+                          fmt::format("nothing recorded: {} executed in {} ranges, none of which the unit "
+                                      "was permitted to trace ({}); look at --authentication, "
+                                      "--unit-power and --os-lock",
+                                      counted(r.instructions, "instruction"), grouped(r.filtered_ranges),
+                                      fmt::join(r.prohibited, ", ")));
     if (r.ranges == 0 && r.filtered_ranges != 0)
         return out.failed(Kind::nothing,
                           fmt::format("nothing recorded: {} executed in {} ranges, none of which the unit was "

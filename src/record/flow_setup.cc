@@ -109,6 +109,86 @@ Status check_way(const FlowRecording& options) {
     return Nothing{};
 }
 
+/// The sink that was asked for.
+Status check_sink(const FlowRecording& options) {
+    if (!options.sink) return Nothing{};
+    WM_RETURN_IF_ERROR(options.sink->check());
+    if (options.buffer != 0)
+        return Error{Errc::usage, "--buffer does not go with --sink, which has a size of its own: --sink KIND:BYTES"};
+    if (options.sink->after_trigger && options.trigger_at.empty() && options.registers.empty())
+        return Error{Errc::usage,
+                     "--stop-after-trigger: nothing is a trigger; add --trigger-at SYMBOL, or --registers with the "
+                     "unit's trigger event"};
+    return Nothing{};
+}
+
+/// Sets what `NIDEN=0,SPNIDEN=1` says.
+Status read_authentication(const std::string& text, SignalChange& out) {
+    for (std::size_t at = 0; at <= text.size();) {
+        const std::string one = text.substr(at, text.find(',', at) - at);
+        at += one.size() + 1;
+        const std::size_t equals = one.find('=');
+        std::string name = one.substr(0, equals);
+        std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
+        std::optional<bool>* const signal = name == "NIDEN"     ? &out.niden
+                                            : name == "DBGEN"   ? &out.dbgen
+                                            : name == "SPNIDEN" ? &out.spniden
+                                            : name == "SPIDEN"  ? &out.spiden
+                                                                : nullptr;
+        const std::string value = equals == one.npos ? std::string() : one.substr(equals + 1);
+        if (signal == nullptr || (value != "0" && value != "1"))
+            return Error{Errc::usage,
+                         fmt::format("--authentication {}: expected NIDEN, DBGEN, SPNIDEN or SPIDEN with =0 "
+                                     "or =1 and commas between, as in NIDEN=0,SPNIDEN=0",
+                                     text)};
+        *signal = value == "1";
+    }
+    return Nothing{};
+}
+
+/// The signals that change, in the order of the options.
+Result<std::vector<SignalChange>> signal_changes(const FlowRecording& options) {
+    std::vector<SignalChange> out;
+    const flow::MakesUnitSignals* const makes = flow::with_signals(*options.units);
+    const auto wrong = [](std::string message) { return Error{Errc::usage, std::move(message)}; };
+    const auto lacks = [&](std::string_view option, std::string_view what) {
+        return wrong(fmt::format("{}: the unit of --unit {} {}", option, options.unit_name, what));
+    };
+    for (const auto& [texts, option, of] :
+         {std::tuple{&options.authentication, "authentication", SignalChange::Of::authentication},
+          {&options.unit_power, "unit-power", SignalChange::Of::power},
+          {&options.os_lock, "os-lock", SignalChange::Of::os_lock}})
+        for (const std::string& text : *texts) {
+            if (makes == nullptr) return lacks(fmt::format("--{}", option), "has no model of these signals");
+            const flow::MakesUnitSignals::Signals has = makes->signals(options.unit);
+            SignalChange& change = out.emplace_back();
+            change.of = of;
+            const std::size_t mark = text.find('@');
+            const std::string what = text.substr(0, mark);
+            if (of == SignalChange::Of::authentication) {
+                WM_RETURN_IF_ERROR(read_authentication(what, change));
+                if (!has.non_secure && (change.niden || change.dbgen))
+                    return lacks(
+                        "--authentication",
+                        "always traces Non-secure state, so NIDEN and DBGEN change nothing; SPNIDEN and SPIDEN "
+                        "are for Secure state");
+            } else {
+                if ((what != "on" && what != "off") || mark == text.npos)
+                    return wrong(fmt::format("--{} {}: expected on or off and where, as in off@SYMBOL", option, text));
+                change.on = what == "on";
+                if (of == SignalChange::Of::os_lock && !has.os_lock) return lacks("--os-lock", "has no OS Lock");
+            }
+            if (mark == text.npos) continue;
+            WM_ASSIGN_OR_RETURN(change.at,
+                                code_place(text.substr(mark + 1), option, options.program.front(), options.system));
+        }
+    if (!out.empty() && options.unit.fifo_bytes != 0)
+        return wrong(
+            "--fifo does not go with --authentication, --unit-power and --os-lock: what a full FIFO lost could not be "
+            "distinguished from what was not permitted");
+    return out;
+}
+
 /// Arguments before and for the image; a comma in a value is doubled.
 std::vector<std::string> system_arguments(const FlowRecording& options) {
     // QEMU has no core with an ETE; its "max" has the features of an Armv9-A core.
@@ -172,6 +252,7 @@ Result<RecorderOptions> recorder_options(const FlowRecording& options, bool aarc
     to.truth_ranges = options.truth;
     to.limit_instructions = options.limit;
     to.buffer_bytes = options.buffer;
+    to.sink = options.sink;
     to.limit_changes = options.changes;
     to.aarch64 = aarch64;
     to.system = options.system;
@@ -214,6 +295,10 @@ Result<std::vector<std::pair<Address, Address>>> watched_places(const FlowRecord
 }
 
 }  // namespace
+
+void send_trigger_on_bus(flow::UnitOptions& unit, const flow::UnitFactory& units, std::string option) {
+    if (units.traces_aarch64()) unit.registers.push_back({"TRCEVENTCTL1R", "ATB", 1, std::move(option)});
+}
 
 std::string FlowRecording::machine_name() const {
     if (!machine.empty()) return machine;
@@ -258,6 +343,8 @@ Result<FlowSetup> set_up(const FlowRecording& options) {
     const bool aarch64 = kind_of(program).aarch64;
     flow::UnitOptions unit = options.unit;
     if (!options.registers.empty()) WM_RETURN_IF_ERROR(read_registers(options.registers, unit.registers));
+    WM_RETURN_IF_ERROR(check_sink(options));
+    if (options.sink && !options.trigger_at.empty()) send_trigger_on_bus(unit, *options.units, "--sink");
     WM_ASSIGN_OR_RETURN(std::vector<PlacedRange> ranges, placed_ranges(options, unit));
     WM_RETURN_IF_ERROR(check_way(options));
     image::MemoryMap memory;
@@ -268,6 +355,7 @@ Result<FlowSetup> set_up(const FlowRecording& options) {
                             : find_qemu(aarch64 ? "qemu-aarch64" : "qemu-arm", "qemu-user"));
     WM_ASSIGN_OR_RETURN(const auto plugin, find_plugin());
     WM_ASSIGN_OR_RETURN(RecorderOptions to, recorder_options(options, aarch64));
+    WM_ASSIGN_OR_RETURN(to.signals, signal_changes(options));
     to.unit = std::move(unit);
     to.ranges = std::move(ranges);
     QemuOptions how{

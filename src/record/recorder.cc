@@ -30,7 +30,7 @@ Recorder::Recorder(RecorderOptions options)
     : options_(std::move(options)),
       extent_(std::move(options_.start_at), std::move(options_.stop_at)),
       images_(options_.folder),
-      buffers_(options_.buffer_bytes) {
+      buffers_(options_.buffer_bytes, options_.sink) {
     capture_.description = ini_text(options_.description);
 }
 
@@ -52,6 +52,8 @@ void Recorder::place_unit() {
     }
     if (options_.trigger_at) options_.unit.trigger_at = options_.trigger_at->address().value_or(nowhere);
     selected_ = options_.units->selects(options_.unit);
+    // Only the unit knows what it was permitted to trace.
+    if (!options_.signals.empty()) selected_.reset();
 }
 
 Recorder::~Recorder() {
@@ -76,7 +78,8 @@ Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options) {
     const bool replaced = holds_recording() || fs::exists(folder / capture::dpu_ini, none);
     WM_ASSIGN_OR_RETURN(const bool aside, set_recordings_aside(folder));
     std::unique_ptr<Recorder> recorder(new Recorder(std::move(options)));
-    if (!recorder->options_.ranges.empty() || recorder->options_.trigger_at || recorder->options_.unit.programmed())
+    const RecorderOptions& asked = recorder->options_;
+    if (!asked.ranges.empty() || asked.trigger_at || asked.unit.programmed() || !asked.signals.empty())
         recorder->place_unit();
     recorder->lock_ = std::move(lock);
     recorder->recorded_.replaced = replaced;
@@ -148,6 +151,8 @@ void Recorder::definitions(std::span<const std::uint32_t> parts) {
 
 /// A file is mapped, which may contain addresses for the unit's comparators.
 void Recorder::map_unit(const MapPart& part, const std::string& name) {
+    for (SignalChange& signal : options_.signals)
+        if (signal.at) signal.at->mapped(name, {part.address}, part.file_offset, part.bytes);
     if (options_.ranges.empty() && !options_.trigger_at) return;
     const auto mapped = [&](CodePlace& place) { place.mapped(name, {part.address}, part.file_offset, part.bytes); };
     for (PlacedRange& range : options_.ranges) {
@@ -206,6 +211,9 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
     }
     collect(t);
     if (buffers_.waiting() >= write_bytes) fail_if(write_trace());
+    if (buffers_.stopped() && !recorded_.stopped)
+        stop(fmt::format("where the trace buffer stopped, {} bytes after its trigger (--stop-after-trigger)",
+                         *options_.sink->after_trigger));
 }
 
 std::size_t Recorder::halves_of(std::uint32_t kind) const {
@@ -273,7 +281,7 @@ void Recorder::execute(Thread& t, Block& block, CompletedPart part) {
         modules_.ran_unrecorded(block.module);
     }
     if (!piece) return;
-    const auto [first, end, stopped] = piece->part;
+    const std::uint32_t first = piece->part.first;
     // The unit traces only A64.
     if (t.a64.aarch32()) return;
     if (!t.tracker.attached()) open_stream(t);
@@ -281,6 +289,13 @@ void Recorder::execute(Thread& t, Block& block, CompletedPart part) {
     if (block.epoch != recorded_.epochs) {
         // Other code at these addresses, or the same bytes from another file, with other names.
         if (!images_.fits(code.address, code.bytes) || modules_.conflicts(block.module)) {
+            if (const sink::Tmc* const sink = buffers_.sink();
+                sink != nullptr && options_.sink->after_trigger && sink->trigger_at()) {
+                // A buffer of its own for the new code would not stop.
+                t.tracker.arrive(place);
+                stop("where code changed while the trace buffer counted after its trigger");
+                return;
+            }
             if (++recorded_.code_changes > options_.limit_changes) {
                 --recorded_.code_changes;
                 recorded_.changed_too_often = true;
@@ -319,7 +334,7 @@ void Recorder::execute(Thread& t, Block& block, CompletedPart part) {
         if (!options_.system) t.tracker.leave();
         return;
     }
-    t.tracker.run(code, first, end, stopped);
+    run(t, code, piece->part);
     if (t.tracker.lost_way()) {
         recorded_.lost_way = place.address;
         stop(fmt::format("at {:#x}, where half a megabyte ran without a branch", place.address.value));
@@ -331,14 +346,89 @@ void Recorder::execute(Thread& t, Block& block, CompletedPart part) {
         stop(fmt::format("after {} (--limit)", counted(options_.limit_instructions, "instruction")));
 }
 
+void Recorder::run(Thread& t, const Code& code, CompletedPart part) {
+    if (options_.signals.empty()) return t.tracker.run(code, part.first, part.end, part.stopped);
+    begin_signals(t);
+    std::uint32_t at = part.first;
+    for (std::uint32_t index = part.first; index < part.end; ++index) {
+        const Address place = code.address + code.instructions[index].offset;
+        for (const SignalChange& signal : options_.signals) {
+            if (!signal.at || signal.at->address() != place) continue;
+            if (index != at) {
+                t.tracker.run(code, at, index, false);
+                t.tracker.arrive({place, code.isa});
+                at = index;
+            }
+            change(t, signal);
+        }
+    }
+    t.tracker.run(code, at, part.end, part.stopped);
+}
+
+void Recorder::begin_signals(Thread& t) {
+    if (!t.stream || !std::exchange(t.stream->fresh, false)) return;
+    if (recorded_.threads == 1 && recorded_.epochs == 1)
+        for (const SignalChange& signal : options_.signals)
+            if (!signal.at) change(t, signal);
+    if (const auto permission = authentication_.permission(); permission != flow::TracePermission{})
+        t.tracker.permit(permission);
+    if (!t.powered) t.tracker.power(false, options_.unit);
+    if (t.locked) t.tracker.os_lock(true);
+}
+
+void Recorder::change(Thread& t, const SignalChange& change) {
+    switch (change.of) {
+        case SignalChange::Of::authentication: {
+            for (auto& [number, other] : threads_) note_prohibited(other);
+            const auto set = [](bool& signal, const std::optional<bool>& value) { signal = value.value_or(signal); };
+            set(authentication_.niden, change.niden);
+            set(authentication_.dbgen, change.dbgen);
+            set(authentication_.spniden, change.spniden);
+            set(authentication_.spiden, change.spiden);
+            for (auto& [number, other] : threads_)
+                if (other.stream && !other.stream->fresh) other.tracker.permit(authentication_.permission());
+            return;
+        }
+        case SignalChange::Of::power:
+            note_prohibited(t);
+            if (std::exchange(t.powered, change.on) != change.on) t.tracker.power(change.on, options_.unit);
+            return;
+        case SignalChange::Of::os_lock:
+            note_prohibited(t);
+            if (std::exchange(t.locked, change.on) != change.on) t.tracker.os_lock(change.on);
+            return;
+    }
+}
+
+void Recorder::note_prohibited(Thread& t) {
+    if (!t.stream) return;
+    Stream& s = *t.stream;
+    const std::uint64_t filtered = truth_.sources[s.truth].filtered_ranges;
+    if (std::exchange(s.filtered_before, filtered) == filtered) return;
+    const auto [non_secure, secure] = authentication_.permission();
+    std::vector<std::string> why;
+    if (!non_secure)
+        why.emplace_back("NIDEN=0");
+    else if (!secure && options_.system)
+        why.emplace_back("SPNIDEN=0");
+    if (!t.powered) why.emplace_back("no power");
+    if (t.locked) why.emplace_back("OS Lock");
+    for (const std::string& reason : why) {
+        if (std::find(recorded_.prohibited.begin(), recorded_.prohibited.end(), reason) == recorded_.prohibited.end())
+            recorded_.prohibited.push_back(reason);
+        described_ = false;
+    }
+}
+
 void Recorder::open_stream(Thread& t) {
     if (next_id_ > last_id) new_epoch();
     const std::string suffix = recorded_.epochs == 1 ? "" : fmt::format("_{}", recorded_.epochs);
     if (!buffers_.is_open()) {
         const fs::path path = options_.folder / fmt::format("trace{}.bin", suffix);
         fail_if(buffers_.open(path));
-        capture_.buffers.push_back(
-            {fmt::format("ETB{}", suffix), capture::Buffer::Format::coresight, "coresight", {path}, {}});
+        const std::string kind(options_.sink ? sink::name(options_.sink->buffer.kind) : "ETB");
+        capture_.buffers.push_back({kind + suffix, capture::Buffer::Format::coresight, "coresight", {path}, {}});
+        if (options_.sink) sinks_.push_back({kind + suffix, kind, {}});
     }
     // After it ended, a thread can only return with a new number, but an epoch may see one number begin twice.
     t.stream = std::make_unique<Stream>();
@@ -349,6 +439,8 @@ void Recorder::open_stream(Thread& t) {
     const std::string core = fmt::format("{}_{}{}", options_.system ? "core" : "thread", shown, suffix);
     const flow::UnitFactory& units = *options_.units;
     s.unit = units.make(options_.unit, s.trace);
+    if (flow::UnitSignals* const signals = flow::signals_of(*s.unit); options_.sink && signals != nullptr)
+        signals->on_trigger([this, &s] { trigger(s); });
     capture_.cores.push_back({.name = core, .type = units.core_type(options_.unit)});
     capture_.sources.push_back({.name = s.name,
                                 .type = units.source_type(options_.unit),
@@ -371,7 +463,7 @@ void Recorder::open_stream(Thread& t) {
             fail(writer.error());
         }
     }
-    t.tracker.attach(*s.unit, truth_.sources[s.truth], s.ranges.get());
+    t.tracker.attach(*s.unit, truth_.sources[s.truth], s.ranges.get(), !options_.signals.empty());
     t.tracker.select(selected_);
 }
 
@@ -391,7 +483,10 @@ void Recorder::program_units() {
 void Recorder::close_stream(Thread& t) {
     t.tracker.detach();
     if (!t.stream) return;
+    if (!options_.signals.empty()) note_prohibited(t);
     collect(t);
+    // What it had not sent, or sent later, is not in the buffer.
+    if (buffers_.stopped()) truth_.sources[t.stream->truth].stopped = true;
     modules_.source_ended(t.stream->name, clock_.cycle);
     if (t.stream->ranges && !t.stream->ranges->flush())
         fail(cannot("write", options_.folder / truth_.sources[t.stream->truth].file));
@@ -399,9 +494,30 @@ void Recorder::close_stream(Thread& t) {
 }
 
 void Recorder::collect(Thread& t) {
-    if (!t.stream || t.stream->trace.bytes.empty()) return;
-    buffers_.add(t.stream->id, t.stream->trace.bytes);
-    t.stream->trace.bytes.clear();
+    if (t.stream) collect(*t.stream);
+}
+
+void Recorder::collect(Stream& s) {
+    if (s.trace.bytes.empty()) return;
+    buffers_.add(s.id, s.trace.bytes);
+    s.trace.bytes.clear();
+}
+
+void Recorder::trigger(Stream& s) {
+    collect(s);
+    if (buffers_.stopped()) return;
+    ++recorded_.triggers;
+    buffers_.trigger();
+}
+
+void Recorder::note_sink() {
+    const sink::Tmc* const sink = buffers_.sink();
+    if (sink == nullptr) return;
+    sinks_.back().registers = sink->registers();
+    if (!sink->trigger_at()) return;
+    recorded_.before_trigger = *sink->trigger_at();
+    recorded_.after_trigger = sink->written() - *sink->trigger_at();
+    recorded_.stopped_by_trigger = sink->triggered();
 }
 
 void Recorder::new_epoch() {
@@ -471,6 +587,8 @@ Recorded Recorder::recorded() const {
         if (range.end) look(*range.end);
     }
     if (options_.trigger_at) look(*options_.trigger_at);
+    for (const SignalChange& signal : options_.signals)
+        if (signal.at) look(*signal.at);
     for (const SourceTruth& s : truth_.sources) {
         r.ranges += s.ranges + s.lost_ranges;
         r.filtered_ranges += s.filtered_ranges;

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <tuple>
 
+#include "waymark/capture/not_permitted.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/record/files.h"
 #include "waymark/record/recorder.h"
@@ -74,6 +75,7 @@ Status Recorder::write_trace(bool ended) {
 Status Recorder::write_ram() {
     if (failure_) return *failure_;
     WM_RETURN_IF_ERROR(buffers_.write_ram());
+    note_sink();
     if (!buffers_.wrapped()) return Nothing{};
     recorded_.wrapped = true;
     capture::Buffer& buffer = capture_.buffers.back();
@@ -97,7 +99,9 @@ capture::Capture Recorder::description(bool complete, const fs::path& folder) co
     described.modules = modules_.map();
     described.modules.names = generated_names_;
     if (recorded_.wrapped)
-        described.description += fmt::format(", the last {} bytes of a buffer that wrapped", options_.buffer_bytes);
+        described.description +=
+            fmt::format(", the last {} bytes of a buffer that wrapped",
+                        options_.sink ? options_.sink->buffer.memory_bytes : options_.buffer_bytes);
     if (!described.buffers.empty()) {
         if (extent_.start())
             described.buffers.front().begins =
@@ -132,7 +136,7 @@ Status Recorder::describe(bool complete) {
         fs::remove_all(fresh, ignored);
         return error;
     };
-    if (Status written = capture::write_snapshot(description(complete, fresh), fresh); !written)
+    if (Status written = capture::write_snapshot(description(complete, fresh), sinks_, fresh); !written)
         return as_placed(std::move(written.error()));
     truth_.complete = complete;
     const std::string text = to_text(truth_);
@@ -142,6 +146,12 @@ Status Recorder::describe(bool complete) {
         fs::remove(options_.folder / capture::ran_before_file, ignored);
     else if (!(std::ofstream(fresh / capture::ran_before_file, std::ios::binary) << capture::to_text(*before)).flush())
         return as_placed(cannot("write", fresh / capture::ran_before_file));
+    if (recorded_.prohibited.empty())
+        fs::remove(options_.folder / capture::not_permitted_file, ignored);
+    else if (!(std::ofstream(fresh / capture::not_permitted_file, std::ios::binary)
+               << capture::not_permitted_text(recorded_.prohibited))
+                  .flush())
+        return as_placed(cannot("write", fresh / capture::not_permitted_file));
     WM_RETURN_IF_ERROR(move_files(fresh, options_.folder));
     images_.remove_outdated();
     described_ = true;

@@ -18,17 +18,53 @@ TraceBuffers::~TraceBuffers() {
     if (file_ >= 0) ::close(file_);
 }
 
+/// A sink that nobody has programmed, and then programmed.
+void TraceBuffers::open_sink() {
+    program_ = sink::program_of(*setup_);
+    sink::TmcConfig found = setup_->buffer;
+    if (found.kind == sink::SinkKind::etr) {
+        // Its program brings size and place.
+        constexpr std::uint64_t any_size = 4096;
+        found.memory_bytes = any_size;
+        found.base = 0;
+    }
+    sink_ = std::make_unique<sink::Tmc>(found);
+    port_ = sink::locked_port(*sink_);
+    carry_out(program_.enable);
+}
+
+void TraceBuffers::carry_out(std::span<const flow::RegisterStep> steps) {
+    std::uint64_t cycle = 0;
+    WM_CHECK(flow::carry_out(steps, *port_, cycle));
+}
+
 Status TraceBuffers::open(fs::path file) {
     path_ = std::move(file);
-    if (ram_bytes_ != 0) ram_.emplace(static_cast<std::size_t>(ram_bytes_));
-    formatter_ = std::make_unique<coresight::Formatter>(frames_);
+    if (setup_) {
+        open_sink();
+    } else {
+        if (ram_bytes_ != 0) ram_.emplace(static_cast<std::size_t>(ram_bytes_));
+        formatter_ = std::make_unique<coresight::Formatter>(frames_);
+    }
     file_ = ::open(path_.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
     if (file_ < 0) return cannot("create", path_);
     return Nothing{};
 }
 
+void TraceBuffers::add(coresight::TraceId id, Bytes bytes) {
+    if (sink_)
+        sink_->write(id, bytes);
+    else
+        formatter_->add(id, bytes);
+}
+
+void TraceBuffers::trigger() {
+    if (sink_) sink_->trigger();
+}
+
 void TraceBuffers::flush() {
     if (formatter_) formatter_->flush();
+    if (sink_) carry_out(program_.disable);
 }
 
 Status TraceBuffers::write() {
@@ -53,9 +89,9 @@ Status TraceBuffers::write() {
 }
 
 Status TraceBuffers::write_ram() const {
-    if (!ram_) return Nothing{};
+    if (!ram_ && !sink_) return Nothing{};
     // Moved into place, so that no reader sees half a buffer.
-    const std::vector<std::uint8_t> contents = ram_->contents();
+    const std::vector<std::uint8_t> contents = sink_ ? sink_->contents() : ram_->contents();
     WM_ASSIGN_OR_RETURN(const auto file, capture::FileSink::open(path_.string(), {}));
     file->write(contents);
     return file->commit();
@@ -63,7 +99,10 @@ Status TraceBuffers::write_ram() const {
 
 void TraceBuffers::close() {
     replaced_before_ += replaced();
+    if (sink_) sent_ += sink_->written();
     ram_.reset();
+    port_.reset();
+    sink_.reset();
     if (file_ >= 0) ::close(file_);
     file_ = -1;
     file_bytes_ = 0;
@@ -71,6 +110,7 @@ void TraceBuffers::close() {
 }
 
 std::uint64_t TraceBuffers::replaced() const {
+    if (sink_) return sink_->written() - std::min<std::uint64_t>(sink_->written(), sink_->memory().size());
     return ram_ ? ram_->written() - std::min<std::uint64_t>(ram_->written(), ram_bytes_) : 0;
 }
 

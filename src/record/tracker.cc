@@ -4,7 +4,8 @@
 
 namespace waymark::record {
 
-void Tracker::attach(flow::Unit& unit, SourceTruth& truth, RangeWriter* ranges) {
+void Tracker::attach(flow::Unit& unit, SourceTruth& truth, RangeWriter* ranges, bool signals) {
+    signals_ = signals;
     unit_ = &unit;
     truth_ = &truth;
     ranges_ = ranges;
@@ -91,7 +92,7 @@ void Tracker::add(TruthRange range, Address last, std::uint64_t lost_before) {
         truth_->filtered_instructions += range.instructions;
         return;
     }
-    if (!may_lose_) {
+    if (!may_lose_ && !signals_) {
         commit(range);
         return;
     }
@@ -111,6 +112,35 @@ void Tracker::tell_unit(F&& f) {
     const std::uint64_t before = unit_->lost();
     f();
     lose(unit_->lost() - before);
+}
+
+template <class F>
+void Tracker::signal(F&& f) {
+    flow::UnitSignals* const signals = unit_ == nullptr ? nullptr : flow::signals_of(*unit_);
+    if (signals == nullptr || !started_) return;
+    const std::uint64_t before = unit_->untraced();
+    tell_unit([&] { f(*signals); });
+    untraced_ = unit_->untraced();
+    for (std::uint64_t gone = untraced_ - before; gone != 0 && !recent_.empty(); --gone) {
+        if (recent_.back().instructions != 0) ++truth_->filtered_ranges;
+        truth_->filtered_instructions += recent_.back().instructions;
+        recent_.pop_back();
+    }
+}
+
+void Tracker::permit(const flow::TracePermission& permission) {
+    signal([&](flow::UnitSignals& unit) { unit.permit(permission, clock_.cycle); });
+}
+
+void Tracker::power(bool on, const flow::UnitOptions& options) {
+    signal([&](flow::UnitSignals& unit) {
+        unit.set_power(on, clock_.cycle);
+        if (on) unit_->program(options, clock_.cycle);
+    });
+}
+
+void Tracker::os_lock(bool locked) {
+    signal([&](flow::UnitSignals& unit) { unit.set_os_lock(locked, clock_.cycle); });
 }
 
 void Tracker::program(const flow::UnitOptions& options) {

@@ -26,12 +26,12 @@ std::string to_text(const Truth& truth) {
     for (const SourceTruth& s : truth.sources)
         out += fmt::format(
             "source {} ranges {} instructions {} hash {:#x} lost_ranges {} lost_instructions {} "
-            "unfinished_instructions {}{}{} file {}\n",
+            "unfinished_instructions {}{}{}{} file {}\n",
             s.source, s.ranges, s.instructions, s.hash, s.lost_ranges, s.lost_instructions, s.unfinished_instructions,
             s.filtered_ranges == 0 ? ""
                                    : fmt::format(" filtered_ranges {} filtered_instructions {}", s.filtered_ranges,
                                                  s.filtered_instructions),
-            s.wrapped ? " wrapped 1" : "", s.file.empty() ? "-" : s.file);
+            s.wrapped ? " wrapped 1" : "", s.stopped ? " stopped 1" : "", s.file.empty() ? "-" : s.file);
     return out;
 }
 
@@ -77,6 +77,8 @@ Result<Truth> truth_from_text(const std::string& text, const std::string& name) 
                 return bad(fmt::format("'{}' stands before any source", key));
             else if (key == "wrapped")
                 source->wrapped = v != 0;
+            else if (key == "stopped")
+                source->stopped = v != 0;
             else if (key == "ranges")
                 source->ranges = v;
             else if (key == "instructions")

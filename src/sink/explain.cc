@@ -104,6 +104,20 @@ private:
                  "that "
                  "was not captured",
                  "write a larger number to TRG for more trace after the trigger, or 0 to FFCR.StopOnTrigEvt", "3.2");
+        if (bit("FFCR", Ffcr::stop_on_trig_evt) && value("STS") && !bit("STS", Sts::triggered) && circular()) {
+            const auto left = value("TRG");
+            const bool stopped = bit("STS", Sts::ready);
+            find(TraceEffect::note, "STS.Triggered",
+                 fmt::format(
+                     "FFCR.StopOnTrigEvt is 1 and STS.Triggered is 0: the trigger had not stopped the capture when "
+                     "the registers were read; no trigger came, or {} was stored after it",
+                     stopped || !left ? std::string("too little trace")
+                                      : fmt::format("less than the {:#x} words of TRG and one more", *left)),
+                 "check what is to be the trigger, and the way from there to TRIGIN: the unit's event, the trace bus, "
+                 "the "
+                 "cross-trigger channels",
+                 "3.2");
+        }
         const bool ft_stopped = bit("FFSR", Ffsr::ft_stopped) && bit("CTL", Ctl::trace_capt_en);
         if (ft_stopped && !by_trigger && bit("FFCR", Ffcr::stop_on_fl))
             find(TraceEffect::may, "FFCR.StopOnFl",

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <string>
 
 namespace waymark::sink {
@@ -47,6 +48,12 @@ private:
 };
 
 }  // namespace
+
+std::span<const SinkName> sink_names() {
+    static constexpr std::array names{SinkName{"etb", SinkKind::etb11}, SinkName{"tmc-etb", SinkKind::etb},
+                                      SinkName{"tmc-etf", SinkKind::etf}, SinkName{"tmc-etr", SinkKind::etr}};
+    return names;
+}
 
 Status SinkSetup::check() const {
     WM_RETURN_IF_ERROR(buffer.check());

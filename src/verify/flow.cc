@@ -94,21 +94,30 @@ std::vector<PacketNear> packets_around(const pipeline::Session& session, const p
 
 using Comparisons = std::map<const pipeline::Source*, std::unique_ptr<record::Comparison>>;
 
-/// For wrapped buffers: how many ranges of each source are not in the trace. The trace ends where the truth ends, so
-/// this follows from the number of ranges in the trace.
+/// For buffers that wrapped or stopped early: how many ranges of each source precede the trace. The trace ends where
+/// the truth ends, so this follows from the number of ranges in the trace; if the buffer stopped, its ranges are
+/// searched in the truth.
 std::map<std::string, std::uint64_t> ranges_gone(const pipeline::Session& session,
                                                  const std::vector<const pipeline::Source*>& selected,
-                                                 const record::Truth& truth) {
+                                                 const record::Truth& truth, const std::filesystem::path& folder) {
     std::map<std::string, std::uint64_t> gone;
+    std::map<std::string, std::vector<record::TruthRange>> kept;  // of those that stopped early
+    std::map<std::string, std::string> files;
     for (const pipeline::Source* source : selected)
-        for (const SourceTruth& s : truth.sources)
-            if (s.wrapped && s.source == source->name) gone[s.source] = s.ranges;
+        for (const SourceTruth& s : truth.sources) {
+            if ((!s.wrapped && !s.stopped) || s.source != source->name) continue;
+            gone[s.source] = s.ranges;
+            if (!s.stopped || s.file.empty()) continue;
+            kept[s.source];
+            files[s.source] = s.file;
+        }
     if (gone.empty()) return gone;
     Comparisons counts;
     const auto make = [&](const pipeline::StreamInfo& stream) -> std::unique_ptr<pipeline::Consumer> {
         if (!stream.source.has_flow()) return nullptr;
         auto& count = counts[&stream.source];
         count = std::make_unique<record::Comparison>(offsets_of(stream), std::nullopt, 0);
+        if (const auto ranges = kept.find(stream.source.name); ranges != kept.end()) count->keep(ranges->second);
         return pipeline::flow_consumer(stream, *count, pipeline::DecoderKind::fast);
     };
     static_cast<void>(pipeline::run(session, selected, make));
@@ -117,11 +126,17 @@ std::map<std::string, std::uint64_t> ranges_gone(const pipeline::Session& sessio
         if (at == gone.end()) continue;
         count->finish(false);
         at->second -= std::min(at->second, count->sums().ranges);
+        if (!files.contains(source->name)) continue;
+        // Where they are nowhere, the comparison from there on shows a difference.
+        if (auto ranges = record::RangeReader::open(folder / files.at(source->name)))
+            if (const auto place = record::last_place_of(kept.at(source->name), std::move(*ranges)))
+                at->second = *place;
     }
     return gone;
 }
 
-/// The end of the truth must be in the trace, range by range; what came before the first synchronisation is lost.
+/// The end of the truth must be in the trace, range by range; what came before the first synchronisation is lost. The
+/// ranges of a buffer that stopped early must be a part of the truth.
 Verdict verdict_of_wrapped(const VerifiedSource& s, bool complete) {
     const bool comparable = complete && !s.executed.file.empty() && (!s.decodes || s.has_ranges);
     if (!comparable) return Verdict::not_compared;
@@ -163,7 +178,7 @@ VerifiedSource verified(const pipeline::Source& source, const record::Truth& tru
         return out;
     }
     if (comparison != nullptr) {
-        comparison->finish(!truth.complete);
+        comparison->finish(!truth.complete || known->stopped);
         const flow::Totals& totals = comparison->totals();
         out.decoded = comparison->sums();
         out.has_ranges = comparison->has_ranges();
@@ -171,7 +186,8 @@ VerifiedSource verified(const pipeline::Source& source, const record::Truth& tru
         out.overflows = totals.trace_on[static_cast<unsigned>(flow::TraceOnReason::overflow)];
         out.unsynchronised = totals.gaps[static_cast<unsigned>(GapReason::unsynchronised)].bytes;
     }
-    out.verdict = known->wrapped ? verdict_of_wrapped(out, truth.complete) : verdict_of(out, truth.complete);
+    out.verdict =
+        known->wrapped || known->stopped ? verdict_of_wrapped(out, truth.complete) : verdict_of(out, truth.complete);
     return out;
 }
 
@@ -187,7 +203,7 @@ VerifiedFlow verify_flow(const pipeline::Session& session, const std::vector<con
                          const record::Truth& truth, const std::filesystem::path& folder,
                          const pipeline::Progress& progress) {
     VerifiedFlow out;
-    const std::map<std::string, std::uint64_t> gone = ranges_gone(session, selected, truth);
+    const std::map<std::string, std::uint64_t> gone = ranges_gone(session, selected, truth, folder);
     out.wrapped = !gone.empty();
     Comparisons comparisons;
     std::map<const pipeline::Source*, SourceTruth> messages;

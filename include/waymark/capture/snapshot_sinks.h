@@ -19,4 +19,9 @@ struct SinkDevice {
 /// All trace buffers of a snapshot, in the order of its list. Errors: the errors of read_snapshot().
 [[nodiscard]] Result<std::vector<SinkDevice>> read_snapshot_sinks(const std::filesystem::path& path);
 
+/// write_snapshot() with these trace buffers as further devices. Errors: as there; `usage`: a name or type that the
+/// format cannot hold, or two buffers of one name.
+[[nodiscard]] Status write_snapshot(const Capture& capture, const std::vector<SinkDevice>& sinks,
+                                    const std::filesystem::path& folder);
+
 }  // namespace waymark::capture

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "waymark/core/types.h"
 #include "waymark/flow/flow.h"
@@ -29,6 +30,9 @@ public:
     /// `captured` maps offsets while the stream is read.
     Comparison(flow::MapOffset captured, std::optional<RangeReader> truth, std::uint64_t gone);
 
+    /// Keeps the decoded ranges, as places in the truth are looked for. Before anything is consumed.
+    void keep(std::vector<TruthRange>& ranges) { kept_ = &ranges; }
+
     void consume(const flow::Batch& batch) override;
     /// The trace is over. `cut_off`: the truth need not reach as far as the trace, nor the other way round.
     void finish(bool cut_off);
@@ -47,11 +51,16 @@ private:
     std::optional<RangeReader> truth_;
     flow::Summary summary_;
     SourceTruth sums_;
+    std::vector<TruthRange>* kept_ = nullptr;  ///< borrowed
     TruthRange decoded_;
     bool open_ = false, truth_ended_ = false, over_ = false;
     Offset offset_{}, last_{}, last_captured_{};
     std::optional<TruthRange> before_;
     std::optional<Difference> difference_;
 };
+
+/// The last place in the truth where these ranges ran one after the other: how many ranges are before it. None: there
+/// is no such place. Ranges that were lost are not counted.
+[[nodiscard]] std::optional<std::uint64_t> last_place_of(const std::vector<TruthRange>& ranges, RangeReader truth);
 
 }  // namespace waymark::record

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "waymark/record/qemu.h"
 #include "waymark/record/record_outcome.h"
 #include "waymark/record/recorder.h"
+#include "waymark/sink/programming.h"
 
 namespace waymark::record {
 
@@ -29,8 +31,11 @@ struct FlowRecording {
     std::string machine;
     unsigned processors = 1;
     std::vector<std::string> vectors;
+    /// Signals that change: `NIDEN=0,SPNIDEN=0`, with `@PLACE` when execution reaches it; `off@PLACE`, `on@PLACE`.
+    std::vector<std::string> authentication, unit_power, os_lock;
     std::vector<std::string> qemu_options;
     std::uint64_t buffer = 0, limit = 0;
+    std::optional<sink::SinkSetup> sink{};  ///< not with `buffer`
     std::uint32_t changes = RecorderOptions{}.limit_changes;
 
     /// QEMU's name of the machine.
@@ -49,6 +54,9 @@ struct FlowSetup {
 /// be empty; then all of them are addresses. `units` is not null. Errors: `usage`: a symbol is not known or has no
 /// fixed address; `unreadable`, `bad_format`: the file of registers.
 [[nodiscard]] Result<flow::UnitOptions> placed_unit(const FlowRecording& options);
+
+/// The trigger of an ETMv4 or ETE reaches the trace bus by its event 0. `option`: for messages, what asks for it.
+void send_trigger_on_bus(flow::UnitOptions& unit, const flow::UnitFactory& units, std::string option);
 
 /// Runs the program and makes a snapshot folder. `show` may be null. Errors: the errors of Recorder::create and
 /// run_qemu.

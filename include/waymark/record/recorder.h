@@ -14,11 +14,13 @@
 #include <vector>
 
 #include "waymark/capture/capture.h"
+#include "waymark/capture/snapshot_sinks.h"
 #include "waymark/core/byte_sink.h"
 #include "waymark/core/result.h"
 #include "waymark/coresight/formatter.h"
 #include "waymark/flow/each_instruction.h"
 #include "waymark/flow/unit.h"
+#include "waymark/flow/unit_signals.h"
 #include "waymark/record/a64_system.h"
 #include "waymark/record/code.h"
 #include "waymark/record/code_place.h"
@@ -32,6 +34,7 @@
 #include "waymark/record/trace_buffers.h"
 #include "waymark/record/tracker.h"
 #include "waymark/record/truth.h"
+#include "waymark/sink/programming.h"
 
 namespace waymark::record {
 
@@ -40,6 +43,28 @@ struct PlacedRange {
     CodePlace first;
     std::optional<CodePlace> end{};  ///< none: the end of the function that `first` names
     bool exclude = false;
+};
+
+/// The debug authentication signals, as a debugger without the right to stop the core has them.
+struct AuthenticationSignals {
+    bool niden = true, dbgen = false, spniden = true, spiden = false;
+    [[nodiscard]] flow::TracePermission permission() const {
+        const bool any = niden || dbgen;
+        return {any, any && (spniden || spiden)};
+    }
+};
+
+/// A signal from outside the unit changes.
+struct SignalChange {
+    enum class Of : std::uint8_t {
+        authentication,  ///< of the units of all threads
+        power,           ///< of the unit of the thread that reaches the place; with power it is programmed again
+        os_lock,         ///< the same
+    } of{};
+    std::optional<bool> niden{}, dbgen{}, spniden{}, spiden{};  ///< `authentication`; none: as it was
+    bool on{};                                                  ///< `power`: it is there; `os_lock`: it is set
+    /// Whenever execution reaches it, before the instruction there; none: from the beginning on.
+    std::optional<CodePlace> at{};
 };
 
 struct RecorderOptions {
@@ -60,9 +85,13 @@ struct RecorderOptions {
     /// matches nothing; the unit is programmed again when it is.
     std::vector<PlacedRange> ranges{};
     std::optional<CodePlace> trigger_at{};
+    std::vector<SignalChange> signals{};
     /// Size of each buffer, which keeps its last bytes and wraps, as the RAM of an ETB does: a multiple of 16, up to 1
     /// GiB, held in memory. 0: everything is kept.
     std::uint64_t buffer_bytes = 0;
+    /// Each buffer is a sink like this, with its registers in the folder; the unit's trigger is its trigger input. When
+    /// it stops by the trigger, the recording ends. Precondition: its check(). Not with `buffer_bytes`.
+    std::optional<sink::SinkSetup> sink{};
     bool aarch64 = false;            ///< a program in A64; else in A32 and T32
     bool system = false;             ///< processors of a whole system, not threads of a Linux program
     std::optional<Address> reset{};  ///< where a system's processors begin after reset
@@ -75,12 +104,18 @@ struct RecorderOptions {
 /// What was recorded so far.
 struct Recorded {
     std::uint64_t instructions{}, ranges{}, trace_bytes{}, code_bytes{};
-    std::uint64_t filtered_ranges{};  ///< that executed, and that the unit was programmed not to trace
-    std::uint64_t kept_bytes{};       ///< of the trace: the rest was replaced by later trace, see `buffer_bytes`
+    std::uint64_t filtered_ranges{};  ///< that executed, and that the unit was programmed or not permitted to trace
+    std::vector<std::string> prohibited{};  ///< what did not permit it: `NIDEN=0`
+    std::uint64_t kept_bytes{};             ///< of the trace: the rest was replaced by later trace, see `buffer_bytes`
     std::uint32_t threads{}, code_changes{};
-    std::uint32_t epochs{1};  ///< one more for each change of code, and whenever the trace IDs of a buffer are used up
-    bool began{};             ///< false: `start_at` was never reached
-    bool wrapped{};           ///< trace was replaced by later trace: `buffer_bytes`
+    std::uint32_t epochs{1};   ///< one more for each change of code, and whenever the trace IDs of a buffer are used up
+    bool began{};              ///< false: `start_at` was never reached
+    bool wrapped{};            ///< trace was replaced by later trace: `buffer_bytes`, `sink`
+    std::uint64_t triggers{};  ///< edges of the sink's trigger input while it captured
+    /// Bytes of frames before the first trigger in its buffer, and after it. None: no trigger.
+    std::optional<std::uint64_t> before_trigger{};
+    std::uint64_t after_trigger{};
+    bool stopped_by_trigger{};
     bool start_known{}, stop_known{};           ///< where `start_at` and `stop_at` lie
     std::vector<std::string> unknown_places{};  ///< of `ranges` and `trigger_at`: in no file that ran
     bool decodable{};     ///< the folder has a description of something recorded; else it could not be written
@@ -133,6 +168,8 @@ private:
         std::unique_ptr<flow::Unit> unit;
         std::size_t truth{};
         std::unique_ptr<RangeWriter> ranges;
+        bool fresh = true;                  ///< nothing ran yet
+        std::uint64_t filtered_before = 0;  ///< ranges, when the signals changed last
     };
     struct Thread {
         Thread(std::uint32_t n, Clock& clock, bool system, const flow::UnitFactory& units, flow::VmidRegister vmid)
@@ -141,7 +178,8 @@ private:
               a64(vmid) {}
         std::uint32_t number;
         Tracker tracker;
-        std::uint32_t held = 0;  ///< the block entered last, until it is known whether it ran to its end
+        bool powered = true, locked = false;  ///< its unit
+        std::uint32_t held = 0;               ///< the block entered last, until it is known whether it ran to its end
         std::optional<std::uint32_t>
             cut;  ///< that block's first instruction that did not complete, as the plugin saw it
         std::unique_ptr<Stream> stream;
@@ -194,6 +232,18 @@ private:
     void fail(Error error);
     void fail_if(const Status& status);
     void collect(Thread& t);
+    void collect(Stream& s);
+    /// The unit's trigger reaches the sink.
+    void trigger(Stream& s);
+    /// Notes what became of the sink that is open.
+    void note_sink();
+    /// Tracker::run(), with the signals that change on the way.
+    void run(Thread& t, const Code& code, CompletedPart part);
+    void change(Thread& t, const SignalChange& change);
+    /// A unit that begins gets the signals as they are.
+    void begin_signals(Thread& t);
+    /// Before the signals change, and at the end: whether they kept the unit from tracing.
+    void note_prohibited(Thread& t);
     /// `ended`: the buffer at hand is complete; where no description names it yet, none is written for it alone.
     [[nodiscard]] Status write_trace(bool ended = false);
     [[nodiscard]] Status write_ram();
@@ -220,6 +270,8 @@ private:
     std::vector<std::string> epoch_cores_;
     std::uint8_t next_id_ = first_id;
     TraceBuffers buffers_;
+    AuthenticationSignals authentication_;
+    std::vector<capture::SinkDevice> sinks_;  ///< one for each buffer, with the registers it had when it was written
     bool described_ = false;
     std::size_t described_buffers_ = 0;  ///< number of buffers that the description on disk names
     std::string ends_;                   ///< capture::Buffer::ends

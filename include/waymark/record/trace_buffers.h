@@ -1,5 +1,5 @@
-/// The trace buffers of a recording, one after the other: CoreSight frames in a file that grows, or in a RAM that
-/// wraps.
+/// The trace buffers of a recording, one after the other: CoreSight frames in a file that grows, in a RAM that wraps,
+/// or in the model of a sink.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,17 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "waymark/core/result.h"
 #include "waymark/core/types.h"
 #include "waymark/coresight/formatter.h"
 #include "waymark/coresight/sinks.h"
+#include "waymark/flow/register_steps.h"
+#include "waymark/sink/programming.h"
+#include "waymark/sink/tmc.h"
 
 namespace waymark::record {
 
@@ -20,24 +25,33 @@ class TraceBuffers {
 public:
     /// `ram_bytes`: number of bytes that each buffer keeps, the last ones, as the RAM of an ETB does; it is written out
     /// as a whole. 0: all bytes.
-    explicit TraceBuffers(std::uint64_t ram_bytes) : ram_bytes_(ram_bytes) {}
+    /// `sink`: each buffer is one like this instead, programmed as sink::program_of() has it. Precondition: its
+    /// check().
+    TraceBuffers(std::uint64_t ram_bytes, std::optional<sink::SinkSetup> sink)
+        : ram_bytes_(ram_bytes), setup_(std::move(sink)) {}
     TraceBuffers(const TraceBuffers&) = delete;
     TraceBuffers& operator=(const TraceBuffers&) = delete;
     ~TraceBuffers();
 
-    [[nodiscard]] bool is_open() const { return formatter_ != nullptr; }
+    [[nodiscard]] bool is_open() const { return formatter_ != nullptr || sink_ != nullptr; }
     /// Begins the next one. Errors: `unreadable`: the file cannot be created; the buffer is open all the same.
     [[nodiscard]] Status open(std::filesystem::path file);
     /// Bytes of a source, for the one that is open.
-    void add(coresight::TraceId id, Bytes bytes) { formatter_->add(id, bytes); }
-    /// The last frame is filled up.
+    void add(coresight::TraceId id, Bytes bytes);
+    /// A sink: the edge of its trigger input, behind all bytes that it was given.
+    void trigger();
+    /// A sink that stopped by its trigger takes nothing more.
+    [[nodiscard]] bool stopped() const { return sink_ && sink_->stopped(); }
+    /// The sink that is open; null: there is none.
+    [[nodiscard]] const sink::Tmc* sink() const { return sink_.get(); }
+    /// The last frame is filled up. A sink is flushed and stopped, as software does it before it reads.
     void flush();
     /// Bytes of frames that were not written yet.
     [[nodiscard]] std::size_t waiting() const { return frames_.size(); }
     /// Writes whole frames: into the RAM if there is one, else into the file. Errors: `unreadable`, with errno's
     /// reason.
     [[nodiscard]] Status write();
-    /// Writes what the RAM holds, oldest frame first; nothing without a RAM. Errors: `unreadable`.
+    /// Writes what RAM or sink holds, oldest frame first; nothing without one. Errors: `unreadable`.
     [[nodiscard]] Status write_ram() const;
     /// The one that is open is complete.
     void close();
@@ -46,16 +60,23 @@ public:
     /// Bytes of the buffer that is open that later ones took the place of.
     [[nodiscard]] std::uint64_t replaced() const;
     /// Bytes of all buffers, and how many of them are still there.
-    [[nodiscard]] std::uint64_t sent_bytes() const { return sent_ + frames_.size(); }
+    [[nodiscard]] std::uint64_t sent_bytes() const { return sent_ + frames_.size() + (sink_ ? sink_->written() : 0); }
     [[nodiscard]] std::uint64_t kept_bytes() const { return sent_bytes() - replaced_before_ - replaced(); }
 
 private:
+    void open_sink();
+    void carry_out(std::span<const flow::RegisterStep> steps);
+
     std::uint64_t ram_bytes_;
     std::vector<std::uint8_t> frames_;
     std::unique_ptr<coresight::Formatter> formatter_;
     std::filesystem::path path_;
     int file_ = -1;
     std::optional<coresight::TraceRam> ram_;
+    std::optional<sink::SinkSetup> setup_;
+    flow::ComponentProgram program_;  ///< of `setup_`
+    std::unique_ptr<sink::Tmc> sink_;
+    std::unique_ptr<flow::RegisterPort> port_;  ///< of `sink_`
     std::uint64_t sent_ = 0, file_bytes_ = 0;
     std::uint64_t replaced_before_ = 0;  ///< of buffers that were closed
 };

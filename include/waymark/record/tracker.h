@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "waymark/flow/unit.h"
+#include "waymark/flow/unit_signals.h"
 #include "waymark/record/code.h"
 #include "waymark/record/known_sequences.h"
 #include "waymark/record/truth.h"
@@ -63,8 +64,9 @@ public:
           undefined_executes_(undefined_executes),
           each_instruction_(each_instruction) {}
 
-    /// From here on this unit is called; both are borrowed until `detach`. `ranges` may be null.
-    void attach(flow::Unit& unit, SourceTruth& truth, RangeWriter* ranges);
+    /// From here on this unit is called; both are borrowed until `detach`. `ranges` may be null. `signals`: permit(),
+    /// power() or os_lock() may be called.
+    void attach(flow::Unit& unit, SourceTruth& truth, RangeWriter* ranges, bool signals = false);
     /// The unit is finished. What ran after the last waypoint stays untraced.
     void detach();
     [[nodiscard]] bool attached() const { return unit_ != nullptr; }
@@ -92,6 +94,13 @@ public:
     }
     /// The unit is programmed anew (flow::Unit::program).
     void program(const flow::UnitOptions& options);
+
+    // Signals from outside change here, for what runs from here on. What the unit then loses counts as not to be
+    // traced.
+    void permit(const flow::TracePermission& permission);
+    /// With power it is programmed again, as software does that saves and restores it.
+    void power(bool on, const flow::UnitOptions& options);
+    void os_lock(bool locked);
 
     /// The rows of blocks changed (`follow`).
     void forget_sequences() {
@@ -149,6 +158,9 @@ private:
     /// `last`: address of its last instruction.
     void add(TruthRange range, Address last, std::uint64_t lost_before);
     void lose(std::uint64_t count);
+    /// Calls the unit, which may give up waypoints that it has not sent.
+    template <class F>
+    void signal(F&& f);
     void commit(const TruthRange& range);
     template <class F>
     void tell_unit(F&& f);
@@ -194,7 +206,7 @@ private:
     /// The last call of the unit, which it may still lose; without instructions where an exception had nothing before
     /// it.
     std::deque<TruthRange> recent_;
-    bool may_lose_ = false;
+    bool may_lose_ = false, signals_ = false;
     std::optional<flow::SelectedBlocks> selected_ = flow::SelectedBlocks{};
     bool filters_ = false;
     std::uint64_t untraced_ = 0;  ///< the unit's own count, where it decides

@@ -46,6 +46,7 @@ struct SourceTruth {
     std::uint64_t unfinished_instructions{};
     std::string file{};  ///< with every range, relative to the capture; empty: there is none
     bool wrapped{};      ///< its buffer did not hold it all: only the end can be found in the trace
+    bool stopped{};      ///< its buffer stopped before it did: the end is not in the trace
     /// That the unit was programmed not to trace (flow::SelectedBlocks).
     std::uint64_t filtered_ranges{}, filtered_instructions{};
 

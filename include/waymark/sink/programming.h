@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "waymark/core/result.h"
@@ -11,6 +13,13 @@
 #include "waymark/sink/tmc.h"
 
 namespace waymark::sink {
+
+/// Of a buffer as options name it: `etb` (the older ETB), `tmc-etb`, `tmc-etf`, `tmc-etr`.
+struct SinkName {
+    std::string_view name;
+    SinkKind kind;
+};
+[[nodiscard]] std::span<const SinkName> sink_names();
 
 /// A buffer that keeps the newest trace.
 struct SinkSetup {

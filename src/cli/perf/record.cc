@@ -53,11 +53,6 @@ void PerfRecordOptions::add_to(CLI::App& app) {
         option->group("--as perf");
         only.push_back(option);
     };
-    perf(app.add_option("--sink", to.sink,
-                        "Where trace goes: etr, one buffer for all CPUs, in CoreSight frames; trbe, a buffer for each "
-                        "CPU, its unit's bytes unformatted. Default: trbe for ete, else etr")
-             ->type_name("SINK")
-             ->transform(one_of({"etr", "trbe"})));
     perf(app.add_option("--loss", to.loss,
                         "none: no trace is lost; late: sinks are read too late, so an ETR keeps the newest "
                         "--aux-buffer bytes of each range (TRUNCATED, with a barrier) and a TRBE the oldest "
@@ -95,8 +90,11 @@ Status PerfRecordOptions::check() const {
         return Nothing{};
     }
     for (const char* const name : {"--system", "--buffer", "--registers", "--view-range", "--exclude-range",
-                                   "--trigger-at", "--cycle-threshold", "--max-changes"})
+                                   "--trigger-at", "--stop-after-trigger", "--authentication", "--unit-power",
+                                   "--os-lock", "--cycle-threshold", "--max-changes"})
         if (given(name)) return Error{Errc::usage, fmt::format("{} does not go with --as perf", name)};
+    if (!to.sink.empty() && to.sink != "etr" && to.sink != "trbe")
+        return Error{Errc::usage, fmt::format("--sink {}: with --as perf it is etr or trbe", to.sink)};
     if (!strobe.empty()) WM_RETURN_IF_ERROR(strobing(strobe));
     return Nothing{};
 }

@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""Recordings through the model of a trace buffer, and with signals that forbid trace.
+
+    sink_test.py WAYMARK SOURCE_DIR [TEST…]
+
+The reference is the same program recorded whole: what a buffer holds is a part of it, which this test finds with a deformatter
+of its own. What executed is in truth.txt, which `waymark verify` compares.
+"""
+import json
+import pathlib
+import random
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder, HANGS  # noqa: E402
+
+WAYMARK = pathlib.Path(sys.argv[1]).resolve()
+
+PROGRAM = r"""
+static volatile unsigned result;
+static __attribute__((noinline)) unsigned mixed(unsigned x) {
+    for (unsigned i = 0; i < 40; ++i) x = (x >> 3 & 1) ? x * 5 + i : x * 3 + 7;
+    return x;
+}
+__attribute__((noinline, used)) void fault(void) { result += 1; }
+__attribute__((noinline, used)) void quiet(void) { result += 2; }
+__attribute__((noinline, used)) void loud(void) { result += 3; }
+__attribute__((noinline, used)) void never(void) { result += 4; }
+int main(void) {
+    unsigned sum = 1;
+    for (unsigned i = 0; i < 400; ++i) {
+        sum = mixed(sum + i);
+        if (i == 150) quiet();
+        if (i == 250) loud();
+        if (i == 300) fault();
+    }
+    result = sum;
+    if (sum == 1) never();
+    return 0;
+}
+"""
+START = {"arm": '__asm__(".globl _start\\n_start: bl main\\n mov r0, #0\\n mov r7, #1\\n svc 0\\n");',
+         "aarch64": '__asm__(".globl _start\\n_start: bl main\\n mov x0, #0\\n mov x8, #93\\n svc 0\\n");'}
+COMPILERS = {"arm": "arm-linux-gnueabihf-gcc", "aarch64": "aarch64-linux-gnu-gcc"}
+UNITS = {"ptm": "arm", "etmv4": "aarch64", "ete": "aarch64"}
+TRIGGER_ID = 0x7d
+
+
+def run(*arguments, status=0):
+    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS)
+    assert done.returncode == status, (arguments, done.returncode, done.stdout[-2000:], done.stderr[-2000:])
+    return done.stdout + done.stderr
+
+
+def account(folder):
+    done = subprocess.run([str(WAYMARK), "profile", str(folder), "--format", "json"], capture_output=True, text=True,
+                          timeout=HANGS)
+    return json.loads(done.stdout)["account"]
+
+
+def sources(frames):
+    """Bytes by ID, and for each trigger mark how many bytes each ID had before it."""
+    out, marks, current = {}, [], None
+    for at in range(0, len(frames), 16):
+        frame = frames[at:at + 16]
+        pending = None
+        for k in range(8):
+            flag = frame[15] >> k & 1
+            if frame[2 * k] & 1:
+                new = frame[2 * k] >> 1
+                if flag and k < 7:
+                    pending = new  # after the next byte
+                else:
+                    current = new
+            else:
+                put(out, marks, current, frame[2 * k] | flag)
+            if k < 7:
+                put(out, marks, current, frame[2 * k + 1])
+            if pending is not None:
+                current, pending = pending, None
+    return out, marks
+
+
+def put(out, marks, source, byte):
+    if source is None:
+        return
+    if source == TRIGGER_ID:
+        marks.append({i: len(b) for i, b in out.items()})
+    out.setdefault(source, bytearray()).append(byte)
+
+
+class Sinks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = Folder()
+        cls.folder = pathlib.Path(cls.temporary.name)
+        cls.programs = {}
+        for arch, compiler in COMPILERS.items():
+            source = cls.folder / f"{arch}.c"
+            source.write_text(PROGRAM + START[arch])
+            cls.programs[arch] = cls.folder / arch
+            run(compiler, "-O1", "-static", "-nostdlib", *(["-marm"] if arch == "arm" else []), "-o", cls.programs[arch], source)
+        cls.whole = {}
+        for unit, arch in UNITS.items():
+            folder = cls.folder / f"whole-{unit}"
+            options = ("--trigger-at", "fault")
+            run(WAYMARK, "record", "--unit", unit, *options, "-q", "-o", folder, "--", cls.programs[arch])
+            cls.whole[unit] = bytes(sources((folder / "trace.bin").read_bytes())[0][0x10])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def record(self, name, unit, *options, status=0):
+        folder = self.folder / name
+        return folder, run(WAYMARK, "record", "--unit", unit, "--truth", *options, "-o", folder, "--",
+                           self.programs[UNITS[unit]], status=status)
+
+    def registers(self, folder):
+        (device,) = folder.glob("sink_*.ini")
+        text = device.read_text()
+        return {name: int(value, 16) for name, value in re.findall(r"^(\w+)=(0x[0-9a-f]+)$", text, re.M)}
+
+    def test_the_buffer_holds_what_is_around_the_trigger(self):
+        draw = random.Random(7)
+        for n, (unit, sink) in enumerate((u, s) for u in UNITS for s in ("etb", "tmc-etb", "tmc-etf", "tmc-etr")):
+            whole = self.whole[unit]
+            size = 16 * draw.randrange(32, 80)
+            after = 4 * draw.randrange(8, size // 8)
+            with self.subTest(unit=unit, sink=sink, size=size, after=after):
+                folder, said = self.record(f"sink-{n}", unit, "--sink", f"{sink}:{size}", "--trigger-at", "fault",
+                                           "--stop-after-trigger", after, "--sync", 256)
+                # With the same synchronisations.
+                full, _ = self.record(f"full-{unit}", unit, "--trigger-at", "fault", "--sync", 256, "--force")
+                whole = bytes(sources((full / "trace.bin").read_bytes())[0][0x10])
+                frames = (folder / "trace.bin").read_bytes()
+                self.assertEqual(len(frames), size)
+                held, marks = sources(frames)
+                self.assertEqual(len(marks), 1)
+                there = bytes(held[0x10])
+                # Before the first ID of a wrapped buffer bytes are nobody's.
+                self.assertGreater(len(there), size // 2)
+                place = whole.find(there)
+                self.assertGreaterEqual(place, 0, "not a part of the whole trace")
+                self.assertEqual(whole.find(there, place + 1), -1)
+                # Before the unit's own sign of it, which comes behind the atoms that wait and the branch out of `fault`.
+                before = place + marks[0].get(0x10, 0)
+                self.assertIn(0x0c if unit == "ptm" else 0x71, whole[before:before + 12])
+                registers = self.registers(folder)
+                self.assertEqual(registers["RSZ"], size // 4)
+                self.assertEqual(registers["TRG"], 0)
+                self.assertEqual(registers["STS"] & 7, 7)  # Full, Triggered, TMCReady
+                self.assertEqual(registers["FFSR"] & 2, 2)
+                base = 0x80000000 if sink == "tmc-etr" else 0
+                self.assertEqual(registers["RRP"], registers["RWP"])
+                sent = size + int(re.search(r"^overwritten=(\d+)$", (folder / "trace.ini").read_text(), re.M)[1])
+                self.assertEqual(registers["RWP"], base + sent % size // (4 if sink == "etb" else 1))
+                told = re.search(r"the trigger came after ([\d,]+) bytes? of frames; ([\d,]+) bytes? came after it", said)
+                first, rest = (int(t.replace(",", "")) for t in told.groups())
+                self.assertEqual(first + rest, sent)
+                self.assertTrue(after <= rest <= after + 16 + 12, rest)
+                self.assertIn("equal as far as it was kept", run(WAYMARK, "verify", folder))
+                doctor = run(WAYMARK, "doctor", folder)
+                self.assertIn("FFCR.StopOnTrigEvt is 1 and STS.Triggered is 1", doctor)
+                self.assertIn("the buffer wrapped", doctor)
+                self.assertIn("a trigger is marked in the frames", doctor)
+                reasons = {row["reason"] for row in account(folder)}
+                self.assertLessEqual({"overwritten", "after end"}, reasons)
+
+    def test_timeline_and_findings_show_the_trigger(self):
+        for unit in UNITS:
+            with self.subTest(unit=unit):
+                folder, _ = self.record(f"shown-{unit}", unit, "--sink", "tmc-etb", "--trigger-at", "fault")
+                tables = self.folder / f"{unit}.sqlite"
+                run(WAYMARK, "export", folder, "--to", "sqlite", "-o", tables)
+                database = sqlite3.connect(tables)
+                self.assertEqual(database.execute("SELECT count(*) FROM marks WHERE kind = 'trigger'").fetchone(), (1,))
+                # After 300 of 400 rounds.
+                (time,) = database.execute("SELECT begin_time FROM marks WHERE kind = 'trigger'").fetchone()
+                (end,) = database.execute("SELECT max(end_time) FROM slices").fetchone()
+                self.assertTrue(0.7 < time / end < 0.8, (time, end))
+                health = " ".join(row[0] for row in database.execute("SELECT what FROM health"))
+                self.assertRegex(health, r"Buffer TMC-ETB: a trigger is marked in its frames\.")
+                database.close()
+
+    def test_a_trigger_that_never_came(self):
+        folder, said = self.record("never", "ptm", "--sink", "tmc-etb:1024", "--trigger-at", "never", "--stop-on-trigger", 256,
+                                   "--sync", 256,
+                                   status=1)
+        self.assertIn("--stop-after-trigger: the trigger never came: execution never reached never", said)
+        self.assertEqual(self.registers(folder)["STS"] & 2, 0)
+        self.assertIn("STS.Triggered is 0: the trigger had not stopped the capture", run(WAYMARK, "doctor", folder))
+        self.assertIn("equal as far as it was kept", run(WAYMARK, "verify", folder))
+
+    def test_too_little_after_the_trigger(self):
+        _, said = self.record("late", "ptm", "--sink", "etb:65536", "--trigger-at", "fault", "--stop-after-trigger", 60000,
+                              status=1)
+        self.assertIn("too few to stop the trace buffer", said)
+
+    def test_wrong_options_are_refused(self):
+        for options, words in ((("--sink", "tpiu"), "there are etb, tmc-etb, tmc-etf, tmc-etr"),
+                               (("--sink", "etr"), "go with --as perf only"),
+                               (("--sink", "etb:x"), "after the colon stands the size in bytes"),
+                               (("--sink", "etb:1000"), "multiple of 16"),
+                               (("--sink", "etb:1024", "--buffer", 1024), "--buffer does not go with --sink"),
+                               (("--sink", "etb:1024", "--stop-after-trigger", 64), "nothing is a trigger"),
+                               (("--sink", "etb:1024", "--trigger-at", "fault", "--stop-after-trigger", 1024),
+                                "a multiple of 4 below the 1024 bytes"),
+                               (("--stop-after-trigger", 64), "goes with --sink only"),
+                               (("--authentication", "NIDEN=2"), "expected NIDEN, DBGEN, SPNIDEN or SPIDEN"),
+                               (("--authentication", "KEY=0"), "expected NIDEN, DBGEN, SPNIDEN or SPIDEN"),
+                               (("--unit-power", "off"), "as in off@SYMBOL"),
+                               (("--os-lock", "shut@main"), "as in off@SYMBOL"),
+                               (("--fifo", 64, "--os-lock", "on@main"), "--fifo does not go with")):
+            with self.subTest(options=options):
+                self.assertIn(words, self.record("refused", "ptm", *options, status=2)[1])
+        self.assertIn("so NIDEN and DBGEN change nothing", self.record("refused", "ete", "--authentication", "NIDEN=0", status=2)[1])
+        self.assertIn("has no model of these signals",
+                      run(WAYMARK, "record", "--unit", "etmv3", "--authentication", "NIDEN=0", "-o", self.folder / "refused",
+                          "--", self.programs["arm"], status=2))
+
+    def test_trace_that_is_not_permitted(self):
+        cases = [(unit, options, reason) for unit in UNITS for options, reason in (
+            (("--authentication", "NIDEN=0@quiet", "--authentication", "NIDEN=1@loud"), "NIDEN=0"),
+            (("--unit-power", "off@quiet", "--unit-power", "on@loud"), "no power"),
+            (("--os-lock", "on@quiet", "--os-lock", "off@loud"), "OS Lock")) if unit != "ete" or reason != "NIDEN=0"]
+        for n, (unit, options, reason) in enumerate(cases):
+            with self.subTest(unit=unit, options=options):
+                folder, said = self.record(f"signals-{n}", unit, *options)
+                told = re.search(r"of ([\d,]+) ranges that executed, ([\d,]+) are not in the trace on purpose: (.*)", said)
+                self.assertEqual(told[3], reason)
+                every, hidden = (int(t.replace(",", "")) for t in told.groups()[:2])
+                # 100 of 400 rounds.
+                self.assertTrue(every * 0.2 < hidden < every * 0.3, (every, hidden))
+                self.assertRegex(run(WAYMARK, "verify", folder), r"(?m)^equal: ")
+                self.assertEqual((folder / "not_permitted.txt").read_text(), f"waymark-not-permitted 1\n{reason}\n")
+                (row,) = [row for row in account(folder) if row["reason"] == "filtered"]
+                self.assertEqual(row["of"], reason)
+                self.assertRegex(run(WAYMARK, "profile", folder), rf"not traced: .*\({reason}\)")
+        folder, said = self.record("closed", "ptm", "--authentication", "NIDEN=0", status=1)
+        self.assertIn("none of which the unit was permitted to trace (NIDEN=0)", said)
+        # Invasive debug permits it too.
+        self.record("open", "ptm", "--authentication", "NIDEN=0,DBGEN=1")
+        # Secure state alone; a Linux program is Non-secure.
+        _, said = self.record("secure", "ete", "--authentication", "SPNIDEN=0")
+        self.assertNotIn("on purpose", said)
+
+
+if __name__ == "__main__":
+    missing = [tool for tool in ("qemu-arm", "qemu-aarch64", *COMPILERS.values()) if shutil.which(tool) is None]
+    if missing:
+        print(f"skipped: {', '.join(missing)} missing")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
