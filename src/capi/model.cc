@@ -4,6 +4,8 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "objects.h"
 #include "waymark/core/byte_sink.h"
@@ -11,6 +13,7 @@
 #include "waymark/flow/each_instruction.h"
 #include "waymark/flow/exception.h"
 #include "waymark/flow/unit.h"
+#include "waymark/flow/unit_signals.h"
 #include "waymark/pipeline/protocols.h"
 
 struct wm_model {
@@ -22,6 +25,11 @@ struct wm_model {
     bool each_instruction = false;    ///< the unit traces every instruction
     std::vector<std::uint8_t> taken;  ///< by wm_model_take
     bool finished = false;
+    bool niden = true, dbgen = false, spniden = true, spiden = false, powered = true;
+    [[nodiscard]] waymark::flow::TracePermission permission() const {
+        const bool any = niden || dbgen;
+        return {any, any && (spniden || spiden)};
+    }
 
     // The place of execution. Instructions since the last waypoint are `straight`; a waypoint whose outcome the next
     // instruction shows is `pending`.
@@ -132,6 +140,8 @@ waymark::Status wm_model::arrive(waymark::isa::Place place) {
     if (!started) {
         unit->context(context);
         unit->start(place, cycle);
+        if (flow::UnitSignals* const signals = flow::signals_of(*unit); signals != nullptr)
+            signals->permit(permission(), cycle);
         started = true;
         here = place;
         return Nothing{};
@@ -308,6 +318,47 @@ const char* wm_exception_name(size_t index) {
     return index < waymark::flow::exception_classes
                ? waymark::flow::name(static_cast<waymark::flow::ExceptionClass>(index)).data()
                : nullptr;
+}
+
+wm_status wm_model_signal(wm_model* model, const char* signal, int value, wm_error** error) {
+    using namespace waymark;
+    if (model == nullptr) return capi::missing(error, "wm_model_signal", "model");
+    if (signal == nullptr) return capi::missing(error, "wm_model_signal", "signal");
+    return capi::guarded(error, [&] {
+        const flow::MakesUnitSignals* const makes = flow::with_signals(*model->factory);
+        flow::UnitSignals* const signals = flow::signals_of(*model->unit);
+        const auto refuse = [&](std::string_view why) {
+            return capi::fail(error, WM_USAGE, fmt::format("the signal {}: {}", signal, why));
+        };
+        if (makes == nullptr || signals == nullptr) return refuse("the model of this unit has none");
+        if (value != 0 && value != 1) return refuse(fmt::format("it is 0 or 1, not {}", value));
+        const flow::MakesUnitSignals::Signals has = makes->signals(model->options);
+        const std::string_view name = signal;
+        const bool on = value == 1;
+        bool* const level = name == "NIDEN"     ? &model->niden
+                            : name == "DBGEN"   ? &model->dbgen
+                            : name == "SPNIDEN" ? &model->spniden
+                            : name == "SPIDEN"  ? &model->spiden
+                                                : nullptr;
+        if (level == nullptr && name != "power" && name != "os_lock")
+            return refuse("there is none; known are NIDEN, DBGEN, SPNIDEN, SPIDEN, power, os_lock");
+        if (!has.non_secure && (name == "NIDEN" || name == "DBGEN"))
+            return refuse("the unit always traces Non-secure state");
+        if (level != nullptr) {
+            *level = on;
+            if (model->started) signals->permit(model->permission(), model->cycle);
+            return WM_OK;
+        }
+        if (!model->started || model->finished) return refuse("nothing was executed yet, or the model is finished");
+        if (name == "os_lock") {
+            if (!has.os_lock) return refuse("the unit has no OS Lock");
+            signals->set_os_lock(on, model->cycle);
+            return WM_OK;
+        }
+        signals->set_power(on, model->cycle);
+        if (!std::exchange(model->powered, on) && on) model->unit->program(model->options, model->cycle);
+        return WM_OK;
+    });
 }
 
 wm_status wm_model_finish(wm_model* model, wm_error** error) {

@@ -47,6 +47,9 @@ public:
         s.context_id = context_id.value_or(0);
         call([&](wm_error** error) { return wm_model_state(model_, &s, error); });
     }
+    void signal(const std::string& name, bool value) {
+        call([&](wm_error** error) { return wm_model_signal(model_, name.c_str(), value ? 1 : 0, error); });
+    }
     void finish() {
         call([&](wm_error** error) { return wm_model_finish(model_, error); });
     }
@@ -80,6 +83,7 @@ void add_models(py::module_& m) {
         .def("execute", &ModelHandle::execute)
         .def("exception", &ModelHandle::exception)
         .def("state", &ModelHandle::state)
+        .def("signal", &ModelHandle::signal)
         .def("finish", &ModelHandle::finish)
         .def("take", &ModelHandle::take)
         .def("open", &ModelHandle::open);

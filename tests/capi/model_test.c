@@ -142,7 +142,48 @@ static void contradictions_are_refused(void) {
     CHECK(count > 20);
 }
 
+/* An ETMv4 in AArch64: nop; b .-4 again and again. */
+static size_t loop(wm_model* model, unsigned rounds) {
+    for (unsigned i = 0; i < rounds; ++i) {
+        const wm_executed two[2] = {{0x1000, 0, 0xd503201fu, WM_A64, 0, 0}, {0x1004, 0, 0x17ffffffu, WM_A64, 0, 0}};
+        OK(wm_model_execute(model, two, 2, sizeof two[0], error));
+    }
+    return wm_model_take(model, NULL);
+}
+
+static void signals_forbid_trace(void) {
+    wm_model* model = NULL;
+    const wm_core_state state = {sizeof state, 1, 0, 0, 1, 0, 0, 0};
+    for (int unit = 0; unit < 2; ++unit) {
+        OK(wm_model_new(unit == 0 ? "etmv4" : "ete", NULL, &model, error));
+        OK(wm_model_state(model, &state, error));
+        FAILS(WM_USAGE, "nothing was executed", wm_model_signal(model, "power", 0, error));
+        CHECK(loop(model, 500) > 20);
+        FAILS(WM_USAGE, "SPNIDEN", wm_model_signal(model, "KEY", 0, error));
+        FAILS(WM_USAGE, "0 or 1", wm_model_signal(model, "power", 2, error));
+        if (unit == 0) {
+            OK(wm_model_signal(model, "NIDEN", 0, error));
+            loop(model, 1); /* what was pending */
+            CHECK(loop(model, 500) == 0);
+            OK(wm_model_signal(model, "DBGEN", 1, error)); /* permits it too */
+            CHECK(loop(model, 500) > 20);
+        } else {
+            FAILS(WM_USAGE, "always traces Non-secure state", wm_model_signal(model, "NIDEN", 0, error));
+        }
+        static const char* const others[] = {"power", "os_lock"};
+        for (int n = 0; n < 2; ++n) {
+            OK(wm_model_signal(model, others[n], n, error));
+            loop(model, 1);
+            CHECK(loop(model, 500) == 0);
+            OK(wm_model_signal(model, others[n], 1 - n, error));
+            CHECK(loop(model, 500) > 20);
+        }
+        wm_model_free(model);
+    }
+}
+
 void model_suite(void) {
+    signals_forbid_trace();
     const char* const ptm[] = {"core=cortex-a15", "cycle_accurate=1", "sync_bytes=256", NULL};
     const char* const ete[] = {"sync_bytes=256", "return_stack=1", NULL};
     goes_round("ptm", "examples/sort/capture", "memory0.bin", 0x10000, 0, ptm);

@@ -277,6 +277,24 @@ class Models(unittest.TestCase):
         self.assertEqual(ends[:51], [0x100c] * 50 + [0x1010])
         self.assertEqual(taken[:51], [True] * 49 + [False, True])
 
+    def test_signals(self):
+        """Nothing of what runs while NIDEN is 0 is sent."""
+        # 0x1000: nop; b 0x1000
+        model = waymark.Model("etmv4")
+        model.state(level=0)
+        model.execute([0x1000, 0x1004] * 300, [0xd503201f, 0x17ffffff] * 300)
+        self.assertGreater(len(model.take()), 20)
+        model.signal(NIDEN=False)
+        model.execute([0x1000, 0x1004], [0xd503201f, 0x17ffffff])
+        model.take()
+        model.execute([0x1000, 0x1004] * 300, [0xd503201f, 0x17ffffff] * 300)
+        self.assertEqual(model.take(), b"")
+        model.signal(NIDEN=True, SPNIDEN=False)
+        model.execute([0x1000, 0x1004] * 300, [0xd503201f, 0x17ffffff] * 300)
+        self.assertGreater(len(model.finish()), 20)
+        with self.assertRaisesRegex(waymark.UsageError, "known are NIDEN"):
+            waymark.Model("etmv4").signal(KEY=True)
+
     def test_wrong(self):
         with self.assertRaisesRegex(waymark.UsageError, "ptm"):
             waymark.Model("z80")

@@ -399,6 +399,12 @@ class Model:
         """The state of the core from the next instruction on. level: the exception level in AArch64; None: AArch32."""
         self._handle.state(non_secure, hyp, nse, level, context_id)
 
+    def signal(self, **signals: bool) -> None:
+        """Signals from outside the unit, for what is executed from here on: NIDEN, DBGEN, SPNIDEN, SPIDEN (debug
+        authentication), power, os_lock. model.signal(NIDEN=False) forbids all trace; wm_model_signal in waymark.h has more."""
+        for name, value in signals.items():
+            self._handle.signal(name, value)
+
     def take(self) -> bytes:
         """The trace that was made since the last call."""
         return self._handle.take()
