@@ -81,14 +81,14 @@ void SelectionOptions::add_to(CLI::App& command) {
         command.add_option(name, into, help)->type_name(type)->allow_extra_args(false)->take_all()->group(group);
     };
     add("--process", processes, "PID|NAME",
-        "Only what this process ran; * and ? are wildcards, and a name after ~ is a regular expression. May be "
+        "Only this process; * and ? are wildcards, and a name after ~ is a regular expression. May be "
         "repeated");
-    add("--exclude-process", excluded, "PID|NAME", "Not what this process ran; names as above. May be repeated");
+    add("--exclude-process", excluded, "PID|NAME", "Leave out this process; names as above. May be repeated");
     command
         .add_flag("--exclude-recorder", without_recorder,
-                  "Not what the recorder itself ran: processes called perf or simpleperf, or as simpleperf's file says")
+                  "Leave out the recorder: processes called perf or simpleperf, or as simpleperf's file names it")
         ->group(group);
-    add("--thread", threads, "TID|NAME", "Only what this thread ran; * and ? are wildcards. May be repeated");
+    add("--thread", threads, "TID|NAME", "Only this thread; * and ? are wildcards. May be repeated");
     add("--only-image", images, "NAME",
         "Only code of this file: its path, file name or build ID; * and ? are wildcards, ~ as above. May be repeated");
     add("--cpu", cpus, "N", "Only these CPUs, such as 3 or 0-3,7. May be repeated");

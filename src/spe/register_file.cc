@@ -90,9 +90,9 @@ public:
             all_.settings.push_back(std::move(*setting));
         }
         if (!unclear.empty())
-            all_.notes.push_back(hexadecimal
-                                     ? "numbers without 0x are hexadecimal, since " + shown(sign_) + " is: " + unclear
-                                     : "numbers without 0x are decimal: " + unclear);
+            all_.notes.push_back(hexadecimal ? "numbers without 0x are read as hexadecimal, since " + shown(sign_) +
+                                                   " can be nothing else: " + unclear
+                                             : "numbers without 0x are decimal: " + unclear);
         // A whole register must not undo one of its fields.
         std::stable_partition(all_.settings.begin(), all_.settings.end(),
                               [](const NamedValue& s) { return s.name.find('.') == s.name.npos; });

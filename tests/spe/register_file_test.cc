@@ -75,8 +75,10 @@ TEST(RegisterFile, base) {
     EXPECT_EQ(
         dump->settings,
         (List{{"PMBLIMITR_EL1", 0x80101001}, {"PMSCR_EL1", 3}, {"PMBPTR_EL1", 0x6b}, {"PMSIRR_EL1.INTERVAL", 0x10}}));
-    EXPECT_EQ(dump->notes,
-              (std::vector<std::string>{"numbers without 0x are hexadecimal, since '6b' is: PMBLIMITR_EL1 80101001"}));
+    EXPECT_EQ(
+        dump->notes,
+        (std::vector<std::string>{
+            "numbers without 0x are read as hexadecimal, since '6b' can be nothing else: PMBLIMITR_EL1 80101001"}));
     EXPECT_EQ(read_settings("x0 00000000deadbeef\nPMBLIMITR_EL1 10").value().settings[0].value, 0x10U);
     EXPECT_EQ(read_settings("bad bad\nPMBLIMITR_EL1 10").value().settings[0].value, 10U);
     const auto unclear = read_settings("PMBLIMITR_EL1 80101001\nPMSCR_EL1 3\nPMBPTR_EL1 0x80");

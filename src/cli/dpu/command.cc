@@ -74,7 +74,7 @@ void print_head(const DpuView& a, Output& out) {
     std::vector<std::string> names;
     for (unsigned c = 0; c < dpu::counter_count; ++c)
         if (const std::string name = a.input().event_name(c); name == dpu::counter_name(c))
-            names.push_back(name + " (what it counts is not known)");
+            names.push_back(name + " (its event is not known)");
         else if (name != "–")
             names.push_back(
                 fmt::format("{} {}{}", dpu::counter_name(c), name, a.input().is_driven(c) ? "" : " (not connected)"));

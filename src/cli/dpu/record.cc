@@ -177,15 +177,16 @@ void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
     };
     std::vector<std::string> modes;
     for (const auto& each : record::dpu_modes()) modes.push_back(each.first);
-    program(command
-                .add_option("--mode", mode,
-                            "What makes an entry of the trace. task: a change of task or privilege; flow: each call, "
-                            "return and interrupt; sample: each --sample-every; edca5: each event of EDCA5 (these with "
-                            "all six counters); raw, compressed: each change of flow, loops; user, user-raw: what the "
-                            "program writes to DP_TD")
-                ->type_name("MODE")
-                ->transform(one_of(modes))
-                ->capture_default_str());
+    program(
+        command
+            .add_option("--mode", mode,
+                        "Events that make an entry of the trace. task: a change of task or privilege; flow: each call, "
+                        "return and interrupt; sample: each --sample-every; edca5: each event of EDCA5 (these with "
+                        "all six counters); raw, compressed: each change of flow, loops; user, user-raw: what the "
+                        "program writes to DP_TD")
+            ->type_name("MODE")
+            ->transform(one_of(modes))
+            ->capture_default_str());
     program(command
                 .add_option("--events", events,
                             "Event sets of the two triads of counters, as in 2,7 (the default): cycles and stalls, "
