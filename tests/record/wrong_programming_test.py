@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Empty or short captures, each recorded with one mistake: `waymark explain` or `waymark doctor` names the cause.
+
+    wrong_programming_test.py WAYMARK SOURCE_DIR [TEST…]
+"""
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import Folder, HANGS  # noqa: E402
+
+WAYMARK = pathlib.Path(sys.argv[1]).resolve()
+
+PROGRAM = r"""
+static volatile unsigned result;
+static __attribute__((noinline)) unsigned mixed(unsigned x) {
+    for (unsigned i = 0; i < 40; ++i) x = (x >> 3 & 1) ? x * 5 + i : x * 3 + 7;
+    return x;
+}
+__attribute__((noinline, used)) void never(void) { result += 1; }
+int main(void) {
+    unsigned sum = 1;
+    for (unsigned i = 0; i < 40; ++i) sum = mixed(sum + i);
+    result = sum;
+    if (sum == 1) never();
+    return 0;
+}
+"""
+START = {"arm": '__asm__(".globl _start\\n_start: bl main\\n mov r0, #0\\n mov r7, #1\\n svc 0\\n");',
+         "aarch64": '__asm__(".globl _start\\n_start: bl main\\n mov x0, #0\\n mov x8, #93\\n svc 0\\n");'}
+COMPILERS = {"arm": "arm-linux-gnueabihf-gcc", "aarch64": "aarch64-linux-gnu-gcc"}
+
+# Unit, registers by name, other options, and what must be said.
+CASES = {
+    "exception level": ("ete", "TRCVICTLR.EXLEVEL_NS 1", (), "TRCVICTLR.EXLEVEL_NS[0] is 1"),
+    "event of ViewInst": ("etmv4", "TRCVICTLR.EVENT.SEL 0", (), "TRCVICTLR.EVENT is selector 0, which is never true"),
+    "start and stop": ("etmv4", "TRCVICTLR.SSSTATUS 0", (), "TRCVICTLR.SSSTATUS is 0"),
+    "range that never ran": ("ete", "", ("--view-range", "never"), "TRCVIIECTLR.INCLUDE keeps only blocks"),
+    "event of TraceEnable": ("ptm", "ETMTEEVR 0x406f", (), "ETMTEEVR is not always true, which never happens"),
+    "no range included": ("ptm", "ETMTECR1 0", (), "nothing is included"),
+    "all excluded": ("ptm", "", ("--exclude-range", "0x10000-0x90000"), "ETMTECR1 leaves out blocks"),
+    "authentication": ("ptm", "", ("--authentication", "NIDEN=0"), "(NIDEN=0)"),
+    "OS Lock": ("ptm", "", ("--os-lock", "on@main"), "(OS Lock)"),
+    "power": ("etmv4", "", ("--unit-power", "off@mixed"), "(no power)"),
+    "no trigger": ("ptm", "", ("--sink", "tmc-etb:512", "--sync", "128", "--trigger-at", "never", "--stop-after-trigger", "64"),
+                   "STS.Triggered is 0"),
+    "wrapped": ("ptm", "", ("--sink", "etb:512", "--sync", "128"), "STS.Full is 1"),
+    "early stop": ("etmv4", "", ("--sink", "tmc-etf:1024", "--sync", "256", "--trigger-at", "mixed", "--stop-after-trigger", "64"),
+                   "STS.Triggered is 1: the trigger counter ran down"),
+}
+
+
+def output(*arguments):
+    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS)
+    # Sentences are broken into lines.
+    return " ".join((done.stdout + done.stderr).split())
+
+
+class WrongProgramming(unittest.TestCase):
+    def test_each_cause_is_named(self):
+        with Folder() as name:
+            folder = pathlib.Path(name)
+            for arch, compiler in COMPILERS.items():
+                (folder / f"{arch}.c").write_text(PROGRAM + START[arch])
+                subprocess.run([compiler, "-O1", "-static", "-nostdlib", *(["-marm"] if arch == "arm" else []), "-o",
+                                folder / arch, folder / f"{arch}.c"], check=True, timeout=HANGS)
+            for case, (unit, registers, options, words) in CASES.items():
+                with self.subTest(case):
+                    if registers:
+                        (folder / "registers").write_text(registers + "\n")
+                        options += ("--registers", folder / "registers")
+                    capture = folder / case
+                    output(WAYMARK, "record", "--unit", unit, *options, "-o", capture, "--",
+                           folder / ("arm" if unit == "ptm" else "aarch64"))
+                    said = output(WAYMARK, "explain", capture) + " " + output(WAYMARK, "doctor", capture)
+                    self.assertIn(words, said)
+            # Where nothing is wrong, none of it is said.
+            output(WAYMARK, "record", "--unit", "ptm", "--sink", "tmc-etb", "-o", folder / "right", "--", folder / "arm")
+            said = output(WAYMARK, "explain", folder / "right") + " " + output(WAYMARK, "doctor", folder / "right")
+            for *_, words in CASES.values():
+                self.assertNotIn(words, said)
+
+
+if __name__ == "__main__":
+    missing = [tool for tool in ("qemu-arm", "qemu-aarch64", *COMPILERS.values()) if shutil.which(tool) is None]
+    if missing:
+        print(f"skipped: {', '.join(missing)} missing")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
