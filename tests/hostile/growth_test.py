@@ -4,9 +4,9 @@ than n log n, or beyond a bound.
 
 usage: growth_test.py WAYMARK SOURCE_FOLDER [--long] [--only TEXT] [--write]
 
-Without --long the inputs are small, and only memory and bytes written count, which do not depend on the machine's load. With
---long, time of the processor counts too, where it is long enough to mean something. --write renews one of the two tables of
-docs/growth.md.
+Without --long the inputs are small and mostly without the C library, whose code takes commands longer than the input, and only
+memory and bytes written count, which do not depend on the machine's load. With --long, time of the processor counts too, where
+it is long enough to mean something. --write renews one of the two tables of docs/growth.md.
 """
 import argparse
 import os
@@ -22,6 +22,8 @@ from scratch import HANGS, Folder  # noqa: E402
 import mutants  # noqa: E402
 
 SMALL = "static volatile int g;\nint main() { for (int i = 0; i < 50; i++) g += i; return 0; }\n"
+# Where the C library is not linked: calls main and ends by a system call.
+START = ".text\n.global _start\n_start:\n bl main\n mov x8, #93\n svc #0\n"
 MMAP2 = 10  # the type of a record
 
 # Limits of one run, for every input.
@@ -42,12 +44,16 @@ class Row:
 
 
 class Inputs:
-    def __init__(self, waymark, compiler):
-        self.waymark, self.compiler = waymark, compiler
+    def __init__(self, waymark, compiler, long):
+        self.waymark, self.compiler, self.long = waymark, compiler, long
 
-    def build(self, folder, source, *options, suffix=".c"):
+    def build(self, folder, source, *options, suffix=".c", libc=False):
         (folder / f"p{suffix}").write_text(source)
-        subprocess.run([self.compiler, "-g", "-O1", "-static", *options, "-o", "p", f"p{suffix}"], cwd=folder, check=True,
+        files = [f"p{suffix}"]
+        if not libc and not self.long:
+            (folder / "start.s").write_text(START)
+            files += ["start.s", "-nostdlib", "-Wl,--build-id"]
+        subprocess.run([self.compiler, "-g", "-O1", "-static", *options, "-o", "p", *files], cwd=folder, check=True,
                        timeout=HANGS, capture_output=True)
 
     def record(self, folder, *words, options=()):
@@ -55,17 +61,17 @@ class Inputs:
                        timeout=HANGS, capture_output=True)
 
     def recursion(self, folder, n):
-        self.build(folder, "#include <stdlib.h>\n__attribute__((noinline)) int odd(int n); __attribute__((noinline)) int even(int n)"
+        self.build(folder, "__attribute__((noinline)) int odd(int n); __attribute__((noinline)) int even(int n)"
                    " { volatile int x = n; return n ? odd(n - 1) + x : 0; } int odd(int n) { volatile int x = n;"
-                   " return n ? even(n - 1) + x : 1; }\nint main(int c, char** v) { return even(atoi(v[1])) & 1; }\n",
+                   f" return n ? even(n - 1) + x : 1; }}\nint main() {{ return even({n}) & 1; }}\n",
                    "-fno-optimize-sibling-calls")
-        self.record(folder, str(n))
+        self.record(folder)
 
     def threads(self, folder, n):
         self.build(folder, "#include <pthread.h>\n#include <stdlib.h>\nstatic void* f(void* p) { volatile long s = 0;"
                    " for (long i = 0; i < 300; i++) s += i * (long)p; return 0; }\nint main(int c, char** v) { int n = atoi(v[1]);"
                    " pthread_t* t = malloc(n * sizeof *t); for (long i = 0; i < n; i++) pthread_create(t + i, 0, f, (void*)i);"
-                   " for (int i = 0; i < n; i++) pthread_join(t[i], 0); return 0; }\n", "-pthread")
+                   " for (int i = 0; i < n; i++) pthread_join(t[i], 0); return 0; }\n", "-pthread", libc=True)
         self.record(folder, str(n))
 
     def inlined(self, folder, n):
@@ -107,7 +113,7 @@ class Inputs:
         self.build(folder, "#include <fcntl.h>\n#include <stdlib.h>\n#include <sys/mman.h>\nint main(int c, char** v) {"
                    " volatile int s = 0; int f = open(v[0], O_RDONLY); for (int i = 0; i < atoi(v[1]); i++) {"
                    " mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, f, 0);"
-                   " for (int k = 0; k < 3000; k++) s += k & i ? 1 : 2; } return 0; }\n")
+                   " for (int k = 0; k < 3000; k++) s += k & i ? 1 : 2; } return 0; }\n", libc=True)
         self.record(folder, str(n), options=("--as", "perf", "--aux-buffer", "8"))
 
     def records(self, folder, n):
@@ -272,7 +278,7 @@ def main():
         print("SKIPPED: no aarch64-linux-gnu-gcc or qemu-aarch64 (Debian packages gcc-aarch64-linux-gnu and qemu-user)")
         return 77
     with Folder() as name:
-        failures, table = run(options.waymark.resolve(), Inputs(options.waymark.resolve(), compiler), options, pathlib.Path(name))
+        failures, table = run(options.waymark.resolve(), Inputs(options.waymark.resolve(), compiler, options.long), options, pathlib.Path(name))
     if options.write:
         write(options.source / "docs" / "growth.md", table, options)
     return 1 if failures else 0
