@@ -146,19 +146,25 @@ bool Buffers::look_beyond(const Buffer& buffer, BufferSample& sample, ExaminedBu
     if (sample.whole() && sample.pieces.size() == 1) readings = decode_text(sample.pieces.front().bytes);
     if (!readings.empty()) {
         auto best = readings.begin();
+        std::uint64_t most = 0;
         for (auto reading = readings.begin(); reading != readings.end(); ++reading) {
-            Stretch stretch;
-            stretch.bytes = reading->bytes;
-            stretch.head = true;
             ExaminedBuffer tried = out;
             BufferSample bytes;
             bytes.pieces.push_back({{}, reading->bytes});
             bytes.size_bytes = reading->bytes.size();
             tried.looked_at = reading->bytes.size();
-            if (FramingChoice(examination_).recognises(buffer, bytes, tried)) {
+            const FramingChoice choice(examination_);
+            if (choice.recognises(buffer, bytes, tried)) {
                 best = reading;
                 break;
             }
+            // Nothing is certain: the one of which most is trace.
+            const std::size_t findings = report_.findings.size();
+            const std::uint64_t found = choice.recognised_bytes(choice.choose(buffer, bytes, tried));
+            report_.findings.resize(findings);
+            if (found <= most) continue;
+            most = found;
+            best = reading;
         }
         add_finding({Severity::warning,
                      "text-of-bytes",

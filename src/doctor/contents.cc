@@ -127,9 +127,49 @@ bool is_prompt(std::string_view line) {
     return std::any_of(prompts.begin(), prompts.end(), [&](std::string_view p) { return line.starts_with(p); });
 }
 
-/// Removes comment, address and the column of characters from a line.
-std::string_view numbers_of_line(std::string_view line, Numbers& out) {
+/// The address at the beginning of a line of a dump, with what ends it: `20000000 = ` of a J-Link, `SD:20000000|` of
+/// TRACE32. 0: it has none of these.
+std::size_t address_before(std::string_view line) {
+    std::size_t at = std::min(line.find_first_not_of(" \t"), line.size());
+    const bool of_class = line.find('|') != line.npos;
+    if (const auto colon = line.find(':', at);
+        of_class && colon != line.npos && colon > at && colon - at <= 4 &&
+        std::all_of(line.begin() + static_cast<std::ptrdiff_t>(at), line.begin() + static_cast<std::ptrdiff_t>(colon),
+                    [](unsigned char c) { return std::isupper(c) != 0; }))
+        at = colon + 1;
+    constexpr std::size_t least_digits = 6;
+    const std::size_t digits = at;
+    while (at < line.size() && is_hex(line[at])) ++at;
+    if (at < digits + least_digits) return 0;
+    at = std::min(line.find_first_not_of(' ', at), line.size());
+    const bool ends = at < line.size() && (line[at] == '=' || line[at] == '|');
+    return ends ? at + 1 : 0;
+}
+
+/// Numbers of one width behind TRACE32's bar, of which the cursor may mark one, without the characters behind them.
+std::string_view without_characters(std::string_view line) {
+    std::size_t at = 0, width = 0;
+    while (at < line.size()) {
+        const std::size_t first = std::min(line.find_first_not_of(" >", at), line.size());
+        const std::size_t end = std::min(line.find_first_of(" >", first), line.size());
+        const std::string_view token = line.substr(first, end - first);
+        if (token.empty() || !std::all_of(token.begin(), token.end(), is_hex)) break;
+        if (width != 0 && token.size() != width) break;
+        width = token.size();
+        at = end;
+    }
+    return line.substr(line.starts_with('>') ? 1 : 0, at - (line.starts_with('>') ? 1U : 0U));
+}
+
+/// Removes comment, address and the column of characters, which begins at `characters`, from a line.
+std::string_view numbers_of_line(std::string_view line, std::size_t characters, Numbers& out) {
     if (is_prompt(line)) return {};
+    line = line.substr(0, characters);
+    if (const std::size_t address = address_before(line); address != 0) {
+        const bool bar = line[address - 1] == '|';
+        line.remove_prefix(address);
+        return bar ? without_characters(line) : line;
+    }
     for (const std::string_view comment : {"//"sv, "#"sv, "--"sv}) line = line.substr(0, line.find(comment));
     if (const auto bar = line.find('|'); bar != line.npos && line.find('|', bar + 1) != line.npos)
         line = line.substr(0, bar);  // hexdump -C
@@ -159,8 +199,40 @@ std::size_t repeat(std::vector<Number>& row, std::string_view& rest, std::size_t
     return count - 1;
 }
 
-void add_line(std::string_view line, Numbers& out) {
-    line = numbers_of_line(line, out);
+/// Whether `0b` begins bits: a word may begin so, too.
+bool is_bits(std::string_view token) {
+    const std::string_view bits = token.substr(2);
+    return bits.size() >= 8 && bits.size() % 8 == 0 &&
+           std::all_of(bits.begin(), bits.end(), [](char c) { return c == '0' || c == '1'; });
+}
+
+/// Where the characters that the bytes stand for begin, behind two blanks, in most lines that have an address; npos:
+/// they have none.
+std::size_t column_of_characters(std::string_view text) {
+    std::map<std::size_t, std::size_t> columns;
+    std::size_t lines = 0;
+    while (!text.empty()) {
+        const std::string_view line = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(line.size() + 1, text.size()));
+        const auto colon = line.find(':');
+        if (colon == line.npos || line.find('|') != line.npos) continue;
+        ++lines;
+        // Characters may hold blanks themselves, so every column counts that other signs than digits follow.
+        for (auto at = line.find("  ", colon + 1); at != line.npos; at = line.find("  ", at)) {
+            at = line.find_first_not_of(' ', at);
+            if (at == line.npos) break;
+            const std::string_view rest = line.substr(at);
+            if (std::any_of(rest.begin(), rest.end(), [](char c) { return !is_hex(c) && c != ' ' && c != '\r'; }))
+                ++columns[at];
+        }
+    }
+    const auto most = std::max_element(columns.begin(), columns.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    return most != columns.end() && most->second * 2 > lines ? most->first : std::string_view::npos;
+}
+
+void add_line(std::string_view line, std::size_t characters, Numbers& out) {
+    line = numbers_of_line(line, characters, out);
     std::vector<Number> row;
     std::string words;
     std::uint64_t strange = 0, prefixed = 0, repeated = 0;
@@ -187,7 +259,7 @@ void add_line(std::string_view line, Numbers& out) {
         } else if (token[0] == '$' ||
                    std::none_of(token.begin(), token.end(), [](unsigned char c) { return std::isalnum(c) != 0; })) {
             continue;  // a value's name in gdb, an arrow, or the dots at the end of a list
-        } else if (token.starts_with("0b")) {
+        } else if (token.starts_with("0b") && is_bits(token)) {
             token.remove_prefix(2);
         }
         if (token.empty() || !std::all_of(token.begin(), token.end(), is_hex)) {
@@ -221,12 +293,97 @@ Numbers numbers_in(std::string_view text) {
     // A .coe file has labelled parts.
     if (const auto vector = text.find("memory_initialization_vector"); vector != text.npos)
         text = text.substr(std::min(text.find('=', vector), text.size() - 1) + 1);
+    const std::size_t characters = column_of_characters(text);
     while (!text.empty()) {
         const std::string_view line = text.substr(0, text.find('\n'));
         text.remove_prefix(std::min(line.size() + 1, text.size()));
-        add_line(line, out);
+        add_line(line, characters, out);
     }
     return out;
+}
+
+/// Records of Intel HEX and of Motorola (S19): bytes at addresses, each with a sum.
+class RecordFile {
+public:
+    /// False: it is no record with a right sum.
+    bool take(std::string_view line) {
+        const bool intel = line.starts_with(':');
+        const bool motorola = line.size() > 1 && line.front() == 'S' && line[1] >= '0' && line[1] <= '9';
+        if (!intel && !motorola) return false;
+        const std::string_view digits = line.substr(intel ? 1 : 2);
+        if (digits.size() % 2 != 0 || !std::all_of(digits.begin(), digits.end(), is_hex)) return false;
+        std::vector<std::uint8_t> bytes;
+        unsigned sum = 0;
+        for (std::size_t i = 0; i < digits.size(); i += 2) {
+            bytes.push_back(static_cast<std::uint8_t>(digit(digits[i]) << 4U | digit(digits[i + 1])));
+            sum += bytes.back();
+        }
+        name_ = intel ? "Intel HEX" : "Motorola S-records";
+        return intel ? take_intel(bytes, sum) : take_motorola(line[1], bytes, sum);
+    }
+    [[nodiscard]] std::string_view name() const { return name_; }
+    /// The longest run of bytes that follow one another, and how many runs there are.
+    [[nodiscard]] std::pair<std::vector<std::uint8_t>, std::size_t> longest() const {
+        std::pair<std::vector<std::uint8_t>, std::size_t> out;
+        std::vector<std::uint8_t> run;
+        std::uint64_t end = 0;
+        for (const auto& [address, bytes] : pieces_) {
+            if (address != end || out.second == 0) {
+                if (run.size() > out.first.size()) out.first = std::move(run);
+                run.clear();
+                ++out.second;
+            }
+            run.insert(run.end(), bytes.begin(), bytes.end());
+            end = address + bytes.size();
+        }
+        if (run.size() > out.first.size()) out.first = std::move(run);
+        return out;
+    }
+
+private:
+    bool take_intel(const std::vector<std::uint8_t>& b, unsigned sum) {
+        constexpr std::size_t around = 5;  // length, address, type and sum
+        if (b.size() < around || b.size() != around + b[0] || (sum & 0xffU) != 0) return false;
+        const std::uint64_t low = std::uint64_t{b[1]} << 8 | b[2],
+                            high = b[0] == 2 ? std::uint64_t{b[4]} << 8 | b[5] : 0;
+        if (b[3] == 0) add(base_ + low, {b.begin() + 4, b.end() - 1});
+        if (b[3] == 2 && b[0] == 2) base_ = high << 4;
+        if (b[3] == 4 && b[0] == 2) base_ = high << 16;
+        return true;
+    }
+    bool take_motorola(char type, const std::vector<std::uint8_t>& b, unsigned sum) {
+        constexpr std::array<std::size_t, 4> address_bytes{2, 2, 3, 4};
+        if (b.size() < 4 || b.size() != 1U + b[0] || (sum & 0xffU) != 0xff) return false;
+        if (type < '1' || type > '3') return true;
+        const std::size_t size = address_bytes[static_cast<std::size_t>(type - '0')];
+        if (b.size() < size + 2) return false;
+        std::uint64_t address = 0;
+        for (std::size_t i = 0; i < size; ++i) address = address << 8 | b[1 + i];
+        add(address, {b.begin() + 1 + static_cast<std::ptrdiff_t>(size), b.end() - 1});
+        return true;
+    }
+    void add(std::uint64_t address, std::vector<std::uint8_t> bytes) {
+        if (!bytes.empty()) pieces_[address] = std::move(bytes);
+    }
+    std::map<std::uint64_t, std::vector<std::uint8_t>> pieces_;
+    std::uint64_t base_ = 0;
+    std::string_view name_;
+};
+
+/// The bytes of a text of such records alone.
+std::optional<DecodedText> records_in(std::string_view text) {
+    RecordFile file;
+    while (!text.empty()) {
+        std::string_view line = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(line.size() + 1, text.size()));
+        while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+        if (!line.empty() && !file.take(line)) return std::nullopt;
+    }
+    auto [bytes, runs] = file.longest();
+    if (bytes.empty()) return std::nullopt;
+    return DecodedText{
+        runs == 1 ? std::string(file.name()) : fmt::format("{}, the longest of {} pieces of memory", file.name(), runs),
+        std::move(bytes)};
 }
 
 /// Converts the digits to bytes, in the order of the text.
@@ -304,7 +461,9 @@ void swap_words(std::vector<std::uint8_t>& bytes, std::size_t word_size) {
 
 std::vector<DecodedText> decode_text(Bytes text) {
     if (!is_text(text)) return {};
-    const Numbers numbers = numbers_in({reinterpret_cast<const char*>(text.data()), text.size()});
+    const std::string_view characters(reinterpret_cast<const char*>(text.data()), text.size());
+    if (auto records = records_in(characters)) return {std::move(*records)};
+    const Numbers numbers = numbers_in(characters);
     constexpr std::size_t least_numbers = 4, least_bytes = 16;
     if (numbers.tokens.size() < 1 || numbers.strange * 16 > numbers.tokens.size()) return {};
     std::map<std::size_t, std::size_t> widths;

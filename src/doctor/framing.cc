@@ -237,16 +237,21 @@ bool FramingChoice::recognises(const Buffer& buffer, const BufferSample& sample,
     if (recognised(taken) == 0) return false;
     // Of the many sources that noise seems to have, some resemble packets for a few bytes.
     constexpr std::uint64_t least_share = 4;
-    std::uint64_t all = 0, certain = 0;
+    std::uint64_t all = 0, known = 0, certain = 0;
     const auto look_at = [&](const std::vector<Stretch>& stretches, bool framed) {
         std::uint64_t bytes = 0;
         for (const Stretch& s : stretches) bytes += s.bytes.size();
         all += bytes;
-        if (bytes != 0 && is_certain(identify(stretches, framed))) certain += bytes;
+        if (bytes == 0) return;
+        const Identity identity = identify(stretches, framed);
+        known += identity.protocol != nullptr ? bytes : 0;
+        certain += is_certain(identity) ? bytes : 0;
     };
     for (unsigned id = 1; id < coresight::trace_ids; ++id) look_at(taken.by_id[id], true);
     look_at(taken.bare, false);
-    return certain != 0 && certain * least_share >= all;
+    // Where frames give little else than trace of units that send no synchronisation, that is no accident either.
+    const bool framed = out.format != Buffer::Format::source_data && known * 10 >= all * 9;
+    return framed || (certain != 0 && certain * least_share >= all);
 }
 
 /// Checks whether the buffer is framed as the description says.

@@ -310,6 +310,63 @@ TEST_F(Dumps, TextThatHoldsTraceIsReadAsTheTrace) {
     EXPECT_EQ(*report.buffers.front().decoded, bytes);
 }
 
+// What debuggers other than gdb print, and files for flash tools. Words that begin with 0b are no bits.
+TEST_F(Dumps, EveryDebuggersTextIsReadAsTheTrace) {
+    FileBytesOf bytes = stream("f7 db ", 60);
+    bytes.insert(bytes.end(), {0xf7, 0xf7, 0x0b, 0xf7, 0xf7, 0xf7, 0x0b});
+    while (bytes.size() % 16 != 0) bytes.push_back(0xf7);
+    ASSERT_EQ(bytes.size() % 16, 0U);
+    const auto word = [&](std::size_t at) {
+        return digits(bytes[at + 3] << 24U | bytes[at + 2] << 16U | bytes[at + 1] << 8U | bytes[at], 8);
+    };
+    std::string mdw, mdb, link, link8, md, rd, lldb, t32 = "   address|_0____4____8____C_0123456789ABCDEF\n", hex, s19;
+    for (std::size_t at = 0; at < bytes.size(); at += 16) {
+        const std::string address = digits(0x20000000 + at, 8);
+        std::string words, single, upper, shown;
+        unsigned sum = 16 + static_cast<unsigned>(at >> 8) + static_cast<unsigned>(at & 0xff);
+        for (std::size_t i = at; i < at + 16; ++i) {
+            if (i % 4 == 0) words += (i == at ? "" : " ") + word(i);
+            single += (i == at ? "" : " ") + digits(bytes[i], 2);
+            upper += digits(bytes[i], 2);
+            sum += bytes[i];
+            shown += i % 3 == 0 ? "  " : i % 5 == 0 ? "a" : ".";
+        }
+        mdw += "0x" + address + ": " + words + " \n";
+        mdb += "0x" + address + ": " + single + " \n";
+        link += address + " = " + words + "\n";
+        link8 += address + " = " + single.substr(0, 23) + "  " + single.substr(24) + "\n";
+        md += address + ": " + words + "    " + shown + "\n";
+        rd += address + ":  " + words + "    |" + shown + "|\n";
+        lldb += "0x" + address + ": " + single + "  " + shown + "\n";
+        t32 += "SD:" + address + "|" + (at == 0 ? ">" : " ") + words + " ................\n";
+        hex += ":10" + digits(at, 4) + "00" + upper + digits((0x100 - (sum & 0xff)) & 0xff, 2) + "\r\n";
+        // The sum of a record with an address of four bytes covers 15 instead of 10, and 20 of the address.
+        s19 += "S315" + address + upper + digits(~(sum + 5 + 0x20) & 0xff, 2) + "\n";
+    }
+    hex += ":00000001FF\r\n";
+    s19 = "S00600004844521B\n" + s19 + "S70520000000DA\n";
+    for (const auto& [what, text] : {std::pair{"mdw of OpenOCD", mdw},
+                                     {"mdb of OpenOCD", mdb},
+                                     {"mem32 of a J-Link", link},
+                                     {"mem8 of a J-Link", link8},
+                                     {"md of U-Boot", md},
+                                     {"rw of pyOCD", rd},
+                                     {"memory read of lldb", lldb},
+                                     {"TRACE32", t32},
+                                     {"Intel HEX", hex},
+                                     {"Motorola S-records", s19}}) {
+        SCOPED_TRACE(what);
+        const ExaminationReport report = examined(characters(text));
+        ASSERT_EQ(report.sources.size(), 1U) << report.verdict;
+        EXPECT_EQ(report.sources.front().identity.protocol, &etm4::row());
+        ASSERT_NE(report.buffers.front().decoded, nullptr);
+        EXPECT_EQ(*report.buffers.front().decoded, bytes);
+    }
+    // A record with a wrong sum is none.
+    s19[s19.size() - 40] = s19[s19.size() - 40] == '0' ? '1' : '0';
+    EXPECT_TRUE(examined(characters(s19)).sources.empty());
+}
+
 TEST_F(Dumps, AnIdleUnitIsANote) {
     // A sync with an address and no context, as units send while nothing is traced (section 4).
     const std::string idle = "00 00 00 00 00 00 00 00 00 00 00 80 01 01 00 9d 30 43 8e 08 00 80 ff ff ";
