@@ -317,6 +317,33 @@ ordered_json report_json(const doctor::ExaminationReport& report) {
     return out;
 }
 
+/// What the snapshot that was written gives.
+std::string written_text(const DoctorOptions& options, const doctor::ExaminationReport& report,
+                         const doctor::Decoded& result) {
+    const std::string folder = shell_file(options.snapshot);
+    std::string text = fmt::format("{} is written", options.snapshot);
+    if (std::ranges::any_of(report.sources, [](const auto& s) { return s.has_flow(); })) {
+        const bool program = std::ranges::any_of(report.sources, [&](const doctor::ExaminedSource& s) {
+            return s.image && !report.images[*s.image].arguments().empty();
+        });
+        text += fmt::format("; waymark flow {} decodes {}, {} and {} from it{}", folder,
+                            counted(result.totals.ranges, "range"), counted(result.totals.instructions, "instruction"),
+                            counted(result.contradictions, "contradiction"),
+                            program                  ? ""
+                            : options.images.empty() ? ": it has no program; give the one that ran with --image FILE"
+                                                     : ": it has no program, since no image that was given agrees "
+                                                       "with the trace; waymark flow --image FILE@ADDRESS decodes "
+                                                       "with one all the same");
+    }
+    if (std::ranges::any_of(report.sources, [](const auto& s) { return s.has_messages(); }))
+        text += fmt::format(
+            "; waymark messages {} --kind all lists {} in it{}", folder, counted(result.messages, "message"),
+            result.damages == 0 ? ""
+                                : fmt::format(" and {}", counted(result.damages, "stretch of damaged bytes",
+                                                                 "stretches of damaged bytes")));
+    return text;
+}
+
 ExitStatus run_doctor(DoctorOptions options) {
     // Registers and buffer of a DPU become a folder, which is then examined.
     if (!options.snapshot.empty() && options.captures.size() == 2) {
@@ -354,19 +381,7 @@ ExitStatus run_doctor(DoctorOptions options) {
         if (!written) return fail(written.error());
         const auto result = doctor::decode_written(options.snapshot);
         if (!result) return fail(result.error());
-        const bool program = std::ranges::any_of(report.sources, [&](const doctor::ExaminedSource& s) {
-            return s.image && !report.images[*s.image].arguments().empty();
-        });
-        say("note",
-            fmt::format("{} is written; waymark flow {} decodes {}, {} and {} from it{}", options.snapshot,
-                        shell_file(options.snapshot), counted(result->totals.ranges, "range"),
-                        counted(result->totals.instructions, "instruction"),
-                        counted(result->contradictions, "contradiction"),
-                        program                  ? ""
-                        : options.images.empty() ? ": it has no program; give the one that ran with --image FILE"
-                                                 : ": it has no program, since no image that was given agrees "
-                                                   "with the trace; waymark flow --image FILE@ADDRESS decodes "
-                                                   "with one all the same"));
+        say("note", written_text(options, report, *result));
     }
     if (report.cut) {
         say("error", "the capture cannot be read completely; see the findings on standard output");

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "waymark/capture/byte_stream.h"
@@ -16,6 +17,7 @@
 #include "waymark/image/debug_info.h"
 #include "waymark/image/program_file.h"
 #include "waymark/pipeline/run.h"
+#include "waymark/protocol/message.h"
 
 namespace waymark::doctor {
 
@@ -128,6 +130,27 @@ Status add_program(capture::Capture& capture, const std::string& argument, const
 
 Status write_into(const ExaminationReport& report, const fs::path& folder);
 
+bool is_written(const ExaminedSource& source) { return source.has_flow() || source.has_messages(); }
+
+/// Counts the messages of a stream.
+class MessageCount final : public pipeline::Consumer, private protocol::MessageListener {
+public:
+    MessageCount(const protocol::MessageSource& source, Decoded& out) : out_(out), reader_(source.messages(*this)) {}
+    void feed(Bytes bytes) override { reader_->feed(bytes); }
+    void reset(GapReason why) override { reader_->reset(why); }
+    void finish() override { reader_->finish(); }
+    void flush() override {}
+    [[nodiscard]] std::array<Offset, 2> pending() const override { return reader_->pending(); }
+    [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
+
+private:
+    void message(const protocol::Message& message) override {
+        ++(message.kind == protocol::MessageKind::damage ? out_.damages : out_.messages);
+    }
+    Decoded& out_;
+    std::unique_ptr<protocol::Reader> reader_;
+};
+
 }  // namespace
 
 Result<Decoded> decode_written(const fs::path& folder) {
@@ -135,21 +158,23 @@ Result<Decoded> decode_written(const fs::path& folder) {
     WM_ASSIGN_OR_RETURN(const pipeline::Session session, pipeline::make_session(std::move(capture), {}));
     WM_ASSIGN_OR_RETURN(const auto selected, session.select({}));
     std::map<std::string, flow::Summary> sums;
-    const pipeline::Report report = pipeline::run(session, selected, [&](const pipeline::StreamInfo& stream) {
-        return pipeline::flow_consumer(stream, sums[stream.source.id_text()], pipeline::DecoderKind::fast);
-    });
     Decoded out;
+    const pipeline::Report report = pipeline::run(
+        session, selected, [&](const pipeline::StreamInfo& stream) -> std::unique_ptr<pipeline::Consumer> {
+            if (const auto* const messages = protocol::message_source(stream.source.configuration.get()))
+                return std::make_unique<MessageCount>(*messages, out);
+            return pipeline::flow_consumer(stream, sums[stream.source.id_text()], pipeline::DecoderKind::fast);
+        });
     for (const auto& [name, sum] : sums) out.totals += sum.totals();
     for (const std::uint64_t n : out.totals.inconsistencies) out.contradictions += n;
     return out;
 }
 
 Status write_inferred(const ExaminationReport& report, const fs::path& folder) {
-    if (std::none_of(report.sources.begin(), report.sources.end(),
-                     [](const ExaminedSource& s) { return s.has_flow(); }))
+    if (std::none_of(report.sources.begin(), report.sources.end(), is_written))
         return Error{Errc::usage,
-                     fmt::format("there is no source of {}, so there is no snapshot to write; samples of a profile are "
-                                 "read without a snapshot (waymark spe records FILE)",
+                     fmt::format("there is no source of {} and none of messages, so there is no snapshot to write; "
+                                 "samples of a profile are read without a snapshot (waymark spe records FILE)",
                                  pipeline::decoded_trace())};
     std::error_code error;
     if (fs::exists(folder, error) && !(fs::is_directory(folder, error) && fs::is_empty(folder, error)))
@@ -175,20 +200,24 @@ Status write_into(const ExaminationReport& report, const fs::path& folder) {
         buffer.format_name = std::string(capture::name(from.format));
         buffer.files = {folder / fmt::format("trace_{}.bin", i)};
         for (const ExaminedSource& source : report.sources) {
-            if (source.buffer != from.name || !source.has_flow()) continue;
+            if (source.buffer != from.name || !is_written(source)) continue;
             const std::string name =
                 source.trace_id ? fmt::format("source_{:02x}", source.trace_id->value) : fmt::format("source_{}", i);
             buffer.sources.push_back(name);
             if (!names.insert(name).second) continue;  // the same source in another buffer
-            const std::string core = "cpu" + name.substr(std::string_view("source").size());
-            const std::string core_type = source.configuration->core_type();
-            capture.cores.push_back({core, core_type});
             capture::Source described;
             described.name = name;
             described.type = source.configuration->source_type();
+            described.registers = registers_of(source);
+            if (!source.has_flow()) {  // of which core, the bytes do not say
+                capture.sources.push_back(std::move(described));
+                continue;
+            }
+            const std::string core = "cpu" + name.substr(std::string_view("source").size());
+            const std::string core_type = source.configuration->core_type();
+            capture.cores.push_back({core, core_type});
             described.core = core;
             described.core_type = core_type;
-            described.registers = registers_of(source);
             capture.sources.push_back(std::move(described));
             const auto arguments = source.image ? report.images[*source.image].arguments() : std::vector<std::string>{};
             for (const std::string& argument : arguments) {

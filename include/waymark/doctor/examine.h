@@ -20,6 +20,7 @@
 #include "waymark/follow/recover.h"
 #include "waymark/open/container.h"
 #include "waymark/pipeline/session.h"
+#include "waymark/protocol/message.h"
 
 namespace waymark::doctor {
 
@@ -90,6 +91,8 @@ struct ExaminedSource {
     std::optional<follow::HeadRecovery> head;
     /// Program flow can be decoded: images can be judged by it.
     [[nodiscard]] bool has_flow() const { return configuration != nullptr && configuration->protocol().decodes_flow(); }
+    /// It sends messages (protocol/message.h).
+    [[nodiscard]] bool has_messages() const { return protocol::message_source(configuration.get()) != nullptr; }
     std::uint64_t bytes{};
 };
 
@@ -127,6 +130,7 @@ struct ExaminationReport {
 struct Decoded {
     flow::Totals totals;
     std::uint64_t contradictions{};
+    std::uint64_t messages{}, damages{};  ///< of sources with messages; stretches of bytes that are none
 };
 /// Decodes a whole folder that write_inferred wrote. Errors: the folder cannot be read.
 [[nodiscard]] Result<Decoded> decode_written(const std::filesystem::path& folder);
