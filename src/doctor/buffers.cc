@@ -9,6 +9,7 @@
 #include "waymark/capture/sigrok.h"
 #include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/id_register.h"
+#include "waymark/protocol/listed_packets.h"
 
 namespace waymark::doctor {
 
@@ -140,8 +141,43 @@ void Buffers::report_wiring(const Buffer& buffer) {
                      "their bytes are left out; sample at least three times a bit"});
 }
 
+/// A text that lists packets is replaced by their bytes.
+bool Buffers::take_listing(const Buffer& buffer, BufferSample& sample, ExaminedBuffer& out) {
+    const std::vector<std::uint8_t>& bytes = sample.pieces.front().bytes;
+    if (!is_text(bytes)) return false;
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    for (const Protocol* protocol : pipeline::protocols()) {
+        const auto* const lists = protocol::listed_packets(protocol);
+        if (lists == nullptr) continue;
+        std::optional<protocol::ListedTrace> found = lists->read_text(text);
+        if (!found) continue;
+        add_finding({Severity::warning,
+                     "text-of-packets",
+                     buffer.name,
+                     {},
+                     Offset{},
+                     fmt::format("a text with {}", found->how),
+                     "the bytes themselves",
+                     "a debugger or script printed what it read in the buffer",
+                     "--write-snapshot DIR writes the packets as the unit does; all below is about them"});
+        for (CaptureFinding& lack : found->lacks) {
+            lack.buffer = buffer.name;
+            add_finding(std::move(lack));
+        }
+        out.listed = protocol;
+        out.decoded = std::make_shared<const std::vector<std::uint8_t>>(found->bytes);
+        out.looked_at = found->bytes.size();
+        sample.pieces.front().bytes = std::move(found->bytes);
+        sample.size_bytes = out.looked_at;
+        out.bytes = out.looked_at;
+        return true;
+    }
+    return false;
+}
+
 /// Returns true if the buffer contains no trace. A text of digits is replaced by the bytes that the digits stand for.
 bool Buffers::look_beyond(const Buffer& buffer, BufferSample& sample, ExaminedBuffer& out) {
+    if (sample.whole() && sample.pieces.size() == 1 && take_listing(buffer, sample, out)) return false;
     std::vector<DecodedText> readings;
     if (sample.whole() && sample.pieces.size() == 1) readings = decode_text(sample.pieces.front().bytes);
     if (!readings.empty()) {
@@ -241,7 +277,8 @@ Taken Buffers::choose_reading(const Buffer& buffer, BufferSample& sample, Examin
     const FramingChoice choice(examination_);
     const ExaminedBuffer before = out;
     Taken taken = choice.choose(buffer, sample, out);
-    if (report_.labelled || !sample.whole() || sample.pieces.size() != 1 || choice.recognised_bytes(taken) != 0)
+    if (report_.labelled || out.listed != nullptr || !sample.whole() || sample.pieces.size() != 1 ||
+        choice.recognised_bytes(taken) != 0)
         return taken;
     for (const std::size_t word_size : {std::size_t{4}, std::size_t{8}, std::size_t{2}}) {
         BufferSample swapped = sample;
@@ -353,7 +390,7 @@ void Buffers::find_sources(const Buffer& buffer, const ExaminedBuffer& out, cons
         source.buffer = buffer.name;
         source.trace_id = id ? id : known != nullptr ? known->trace_id : std::nullopt;
         for (const Stretch& s : stretches) source.bytes += s.bytes.size();
-        source.identity = identify(stretches, id.has_value(), known != nullptr ? known->protocol : nullptr);
+        source.identity = identify(stretches, id.has_value(), known != nullptr ? known->protocol : nullptr, out.listed);
         source.configuration = source.identity.configuration;
         source.configured = known != nullptr && source.configuration && known->protocol == source.identity.protocol;
         report_.sources.push_back(std::move(source));

@@ -121,6 +121,7 @@ public:
 
 private:
     void report_wiring(const capture::Buffer& buffer);
+    bool take_listing(const capture::Buffer& buffer, BufferSample& sample, ExaminedBuffer& out);
     bool look_beyond(const capture::Buffer& buffer, BufferSample& sample, ExaminedBuffer& out);
     void take_orbflow(const capture::Buffer& buffer, coresight::Orbflow found, BufferSample& sample,
                       ExaminedBuffer& out);

@@ -183,6 +183,10 @@ bool has_async(const std::vector<Stretch>& stretches) {
 }
 
 Taken FramingChoice::choose(const Buffer& buffer, const BufferSample& sample, ExaminedBuffer& out) const {
+    if (out.listed != nullptr) {
+        out.format = Buffer::Format::source_data;
+        return take_apart(sample, out.format, 0);
+    }
     const Bytes head = head_of(sample);
     out.guess = coresight::guess_framing(head);
     out.format = format_of(out.guess);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "waymark/protocol/listed_packets.h"
+
 namespace waymark::doctor {
 
 namespace {
@@ -33,8 +35,13 @@ void take_end_mark_off(std::vector<Stretch>& stretches, const Configuration& con
     }
 }
 
-Identity identify(const std::vector<Stretch>& stretches, bool framed, const Protocol* described) {
+Identity identify(const std::vector<Stretch>& stretches, bool framed, const Protocol* described,
+                  const Protocol* listed) {
     Identity out;
+    if (const auto* const known = protocol::listed_packets(listed)) {
+        known->identify_listed(stretches, out);
+        return out;
+    }
     if (std::all_of(stretches.begin(), stretches.end(), [](const Stretch& s) { return s.bytes.empty(); })) {
         out.tried.push_back({"nothing", "there are no bytes"});
         return out;

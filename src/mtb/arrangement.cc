@@ -213,6 +213,15 @@ Seam find_seam(const std::vector<JumpPacket>& ring) {
     return out;
 }
 
+std::optional<std::size_t> written_packets(Bytes dump, bool gaps) {
+    const auto end = std::find_if(dump.rbegin(), dump.rend(), [](std::uint8_t byte) { return byte != 0; });
+    const auto bytes = static_cast<std::size_t>(dump.rend() - end);
+    const std::size_t packets = (bytes + packet_bytes - 1) / packet_bytes;
+    if (packets == 0 || (packets + 1) * packet_bytes > dump.size()) return std::nullopt;
+    if (!gaps && packets_of(dump.first(packets * packet_bytes)).unwritten) return std::nullopt;
+    return packets;
+}
+
 protocol::Arrangement arrange(Bytes dump, const Config& config) {
     protocol::Arrangement out;
     Dump(dump, config, out).arrange();

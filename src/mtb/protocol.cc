@@ -14,10 +14,13 @@
 #include "waymark/core/numbers.h"
 #include "waymark/mtb/arrangement.h"
 #include "waymark/mtb/decoder.h"
+#include "waymark/mtb/encoder.h"
+#include "waymark/mtb/listing.h"
 #include "waymark/mtb/parser.h"
 #include "waymark/mtb/registers.h"
 #include "waymark/mtb/text.h"
 #include "waymark/protocol/adapters.h"
+#include "waymark/protocol/listed_packets.h"
 #include "waymark/protocol/ring.h"
 
 namespace waymark::mtb {
@@ -141,7 +144,7 @@ public:
     [[nodiscard]] protocol::Arrangement arrange(Bytes dump) const override { return mtb::arrange(dump, config_); }
 };
 
-class ProtocolRow final : public protocol::Protocol {
+class ProtocolRow final : public protocol::Protocol, public protocol::ListedPackets {
 public:
     [[nodiscard]] const protocol::Words& words() const override {
         static constexpr protocol::Words words{.unit = "MTB",
@@ -184,32 +187,44 @@ public:
         const auto found = protocol::likeness<Likeness, Parser>(stretches, Config{});
         out.tried.push_back({"source and destination of jumps (MTB)", found.text()});
         if (!found.convinces()) return false;
-        Config config;
-        const bool full =
-            stretches.size() == 1 && found.padding_bytes == 0 && found.bytes == found.all.size() * packet_bytes;
-        const Seam seam = find_seam(found.all);
-        if (full && std::has_single_bit(found.bytes) && found.bytes >= 16) {
-            MtbMaster master;
-            master.mask = static_cast<std::uint8_t>(std::countr_zero(found.bytes) - 4);
-            config.master = static_cast<std::uint32_t>(register_value(master).value);
-            if (seam.breaks == 1) {
-                MtbPosition position;
-                position.pointer = static_cast<std::uint32_t>(seam.oldest);
-                position.wrap = true;
-                config.position = static_cast<std::uint32_t>(register_value(position).value);
-            }
-        }
-        out.protocol = this;
-        out.configuration = configuration(config);
-        out.waypoints = found.packets;
-        out.first_sync = stretches.empty() ? Offset{0} : stretches.front().offsets.capture({});
-        if (seam.breaks <= 1)
-            out.facts.push_back({"oldest packet", fmt::format("at offset {:#x}", seam.oldest * packet_bytes),
-                                 seam.breaks == 1 ? Certainty::likely : Certainty::assumed,
-                                 seam.breaks == 1 ? "the only packet that cannot follow the one before"
-                                                  : "each packet can follow the one before"});
-        out.remarks.emplace_back("exceptions", counted(found.exceptions, "packet") + " not made by an instruction");
+        infer(stretches, found, false, out);
         return true;
+    }
+    void identify_listed(const std::vector<Stretch>& stretches, protocol::Identity& out) const override {
+        infer(stretches, protocol::likeness<Likeness, Parser>(stretches, Config{}), true, out);
+    }
+    [[nodiscard]] std::optional<protocol::ListedTrace> read_text(std::string_view text) const override {
+        const std::optional<Listing> found = read_listing(text);
+        if (!found) return std::nullopt;
+        protocol::ListedTrace out;
+        out.how = fmt::format("a list of {}, the {} first", counted(found->jumps, "jump"),
+                              found->newest_first ? "newest" : "oldest");
+        for (const JumpPacket& packet : found->packets) encode(out.bytes, packet);
+        const std::size_t left_out = found->packets.size() - found->jumps;
+        // Words of zeros behind the last packet say that the buffer did not wrap.
+        out.bytes.resize(std::bit_ceil(out.bytes.size() + packet_bytes));
+        const auto lack = [&](std::string kind, std::string what, std::string cause, std::string advice) {
+            CaptureFinding& finding = out.lacks.emplace_back();
+            finding.severity = protocol::Severity::warning;
+            finding.kind = std::move(kind);
+            finding.found = std::move(what);
+            finding.expected = "all that the buffer has";
+            finding.cause = std::move(cause);
+            finding.advice = std::move(advice);
+        };
+        if (!found->marks_known)
+            lack("list-without-marks", "the list does not tell exceptions from jumps (A and S bits)",
+                 "bit 0 of the addresses was cleared before they were printed",
+                 "save the memory itself; without it, exceptions show as branches, and one instruction too many before "
+                 "each");
+        if (left_out != 0)
+            lack("list-with-gaps", fmt::format("packets are left out at {}", counted(left_out, "place")),
+                 "the list was shortened", "save the whole list; there is a gap at each place");
+        if (found->unreadable != 0)
+            lack("list-damaged",
+                 fmt::format("{} without a source or a destination", counted(found->unreadable, "packet")),
+                 "lines are missing", "save the whole list; these packets are left out");
+        return out;
     }
     /// The registers decide.
     [[nodiscard]] protocol::Settled settle(const protocol::Identity&, const protocol::Configuration& described,
@@ -229,6 +244,52 @@ public:
             "waymark flow {} --protocol mtb --register MTB_POSITION=VALUE --register MTB_MASTER=VALUE "
             "--image FILE decodes it",
             file);
+    }
+
+private:
+    /// `listed`: the bytes are of a list, where the oldest packet is the first one, and zeros stand for gaps.
+    void infer(const std::vector<Stretch>& stretches, const Likeness& found, bool listed,
+               protocol::Identity& out) const {
+        Config config;
+        out.protocol = this;
+        out.waypoints = found.packets;
+        out.first_sync = stretches.empty() ? Offset{0} : stretches.front().offsets.capture({});
+        const Seam seam = find_seam(found.all);
+        if (stretches.size() == 1 && stretches.front().bytes.size() >= 2 * packet_bytes &&
+            std::has_single_bit(stretches.front().bytes.size())) {
+            const Bytes dump = stretches.front().bytes;
+            MtbMaster master;
+            master.mask = static_cast<std::uint8_t>(std::countr_zero(dump.size()) - 4);
+            MtbPosition position;
+            const auto written = written_packets(dump, listed);
+            const bool full = found.padding_bytes == 0 && found.bytes == found.all.size() * packet_bytes;
+            if (written) {
+                position.pointer = static_cast<std::uint32_t>(*written);
+            } else if (full && seam.breaks == 1) {
+                position.pointer = static_cast<std::uint32_t>(seam.oldest);
+                position.wrap = true;
+            }
+            if (written || full) config.master = static_cast<std::uint32_t>(register_value(master).value);
+            if (position.pointer != 0 || position.wrap)
+                config.position = static_cast<std::uint32_t>(register_value(position).value);
+        }
+        out.configuration = configuration(config);
+        if (listed)
+            out.facts.push_back({"oldest packet", "the first of the list", Certainty::likely,
+                                 "in this order most packets can follow the one before"});
+        else if (config.position && !from_value<MtbPosition>(*config.position).wrap)
+            out.facts.push_back({"oldest packet", "at offset 0x0", Certainty::likely,
+                                 "the words behind the last packet are 0, so the buffer did not wrap"});
+        else if (seam.breaks == 1)
+            out.facts.push_back({"oldest packet", fmt::format("at offset {:#x}", seam.oldest * packet_bytes),
+                                 Certainty::likely, "the only packet that cannot follow the one before"});
+        else
+            out.facts.push_back(
+                {"oldest packet", "not known", Certainty::assumed,
+                 seam.breaks == 0
+                     ? "each packet can follow the one before; they are read as they lie"
+                     : fmt::format("{} packets cannot follow the one before; they are read as they lie", seam.breaks)});
+        out.remarks.emplace_back("exceptions", counted(found.exceptions, "packet") + " not made by an instruction");
     }
 };
 

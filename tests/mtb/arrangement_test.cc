@@ -95,6 +95,17 @@ TEST(MtbArrangement, WithoutThePointerTheSeamIsWhereAPacketCannotFollow) {
     EXPECT_EQ(found.begins, "");
 }
 
+TEST(MtbArrangement, ZerosBehindTheLastPacketShowWhereTheBufferEnds) {
+    auto bytes = loop(25);
+    EXPECT_EQ(written_packets(bytes), std::nullopt) << "it is full";
+    bytes.resize(256);
+    EXPECT_EQ(written_packets(bytes), 25u);
+    std::fill_n(bytes.begin() + 80, 8, std::uint8_t{0});
+    EXPECT_EQ(written_packets(bytes), std::nullopt);
+    EXPECT_EQ(written_packets(bytes, true), 25u);
+    EXPECT_EQ(written_packets(std::vector<std::uint8_t>(64)), std::nullopt);
+}
+
 TEST(MtbArrangement, SaysWhatDoesNotFit) {
     // A dump that was cut: the missing part lies between the two pieces.
     auto found = arrange(loop(12), {.position = 0x4c, .master = 0x3});

@@ -40,7 +40,8 @@ struct ExaminedBuffer {
     std::string no_trace{};    ///< what it holds instead of trace: `4,096 bytes, all of them 0xff`
     /// The bytes that were meant, of a file that holds them as digits or with its words turned round; else null.
     std::shared_ptr<const std::vector<std::uint8_t>> decoded{};
-    std::uint64_t skipped{};  ///< bytes before the first frame, of a dump that begins inside one
+    const Protocol* listed{};  ///< the file is a text that lists packets of this protocol; `decoded` has their bytes
+    std::uint64_t skipped{};   ///< bytes before the first frame, of a dump that begins inside one
     std::uint64_t looked_at{};
     std::optional<std::uint64_t> bytes{};
     unsigned pieces{};

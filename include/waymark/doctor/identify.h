@@ -23,9 +23,10 @@ using protocol::Tried;
 /// Judges one source: each protocol of the registry, until one recognises the bytes. Never fails; time is a small
 /// multiple of the bytes. `framed`: the bytes came in frames of a trace bus, where units that write to memory
 /// themselves send nothing. `described`: the protocol that the capture names for the source, or null. A protocol that
-/// never comes as bare bytes, such as branch stacks, is tried only if it is this one.
+/// never comes as bare bytes, such as branch stacks, is tried only if it is this one. `listed`: the protocol whose
+/// packets a text listed, or null; no other is tried then.
 [[nodiscard]] Identity identify(const std::vector<Stretch>& stretches, bool framed = false,
-                                const Protocol* described = nullptr);
+                                const Protocol* described = nullptr, const Protocol* listed = nullptr);
 
 /// Takes the end mark off stretches, where it is one under this configuration.
 void take_end_mark_off(std::vector<Stretch>& stretches, const Configuration& configuration);

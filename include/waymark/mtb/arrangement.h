@@ -1,6 +1,8 @@
 /// Where the packets lie in a dump of memory, and which is the oldest (docs/spec/mtb.md, 2 and 4).
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "waymark/core/types.h"
@@ -19,5 +21,9 @@ struct Seam {
 };
 /// `ring`: all packets of a buffer, as they lie there. Precondition: not empty.
 [[nodiscard]] Seam find_seam(const std::vector<JumpPacket>& ring);
+
+/// The number of packets before the words of zeros that end a dump; nothing: it does not end so, or there are such
+/// words elsewhere too, which `gaps` allows. Then they are counted as packets.
+[[nodiscard]] std::optional<std::size_t> written_packets(Bytes dump, bool gaps = false);
 
 }  // namespace waymark::mtb

@@ -1,0 +1,27 @@
+/// Lists of jumps that debuggers and scripts print → packets (docs/spec/mtb.md, 7).
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "waymark/mtb/packet.h"
+
+namespace waymark::mtb {
+
+struct Listing {
+    /// The oldest first. A packet of zeros stands where the list leaves packets out.
+    std::vector<JumpPacket> packets;
+    std::size_t jumps{};       ///< packets that are not zeros
+    bool newest_first{};       ///< how the text has them
+    bool marks_known{};        ///< the text tells exceptions from jumps
+    std::size_t unreadable{};  ///< packets without a source or a destination: left out
+};
+
+/// Reads a text with a source and a destination for each packet: lines that name them (`src=0x146 dst=0xd8`,
+/// `SOURCE ADDRESS = …`, `>S: …`), pairs with an arrow, and `A 0x… S 0x…`. Addresses are hexadecimal; bit 0 of one is
+/// its A or S bit. Nothing: the text has fewer than two packets, or packets that cannot follow each other.
+[[nodiscard]] std::optional<Listing> read_listing(std::string_view text);
+
+}  // namespace waymark::mtb

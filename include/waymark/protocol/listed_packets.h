@@ -1,0 +1,36 @@
+/// Trace that tools print packet by packet, in words of their own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waymark/protocol/finding.h"
+#include "waymark/protocol/protocol.h"
+
+namespace waymark::protocol {
+
+/// What a list of packets stands for.
+struct ListedTrace {
+    std::string how;                      ///< `a list of 25 jumps, the newest first`
+    std::vector<std::uint8_t> bytes{};    ///< as the unit would have written them
+    std::vector<CaptureFinding> lacks{};  ///< what the text leaves out; without place
+};
+
+/// A Protocol of which tools print such lists is one of these too.
+class ListedPackets {
+public:
+    virtual ~ListedPackets() = default;
+    /// Nothing: the text is no list of packets of this protocol.
+    [[nodiscard]] virtual std::optional<ListedTrace> read_text(std::string_view text) const = 0;
+    /// As Protocol::identify, of the bytes of such a list: that they are of this protocol is known.
+    virtual void identify_listed(const std::vector<Stretch>& stretches, Identity& out) const = 0;
+};
+/// Null: tools print no such lists.
+[[nodiscard]] inline const ListedPackets* listed_packets(const Protocol* protocol) {
+    return dynamic_cast<const ListedPackets*>(protocol);
+}
+
+}  // namespace waymark::protocol
