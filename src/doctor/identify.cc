@@ -49,7 +49,16 @@ Identity identify(const std::vector<Stretch>& stretches, bool framed, const Prot
     for (const Protocol* protocol : pipeline::protocols()) {
         if (framed && !protocol->trace_id()) continue;
         if (protocol != described && !can_be_bare(*protocol)) continue;
-        if (protocol->identify(stretches, out)) break;
+        if (out.protocol == nullptr) {
+            if (protocol->identify(stretches, out)) out.protocol = protocol;
+            continue;
+        }
+        // One with the same synchronisation takes only what is rather its own than that of those before it.
+        const std::string_view sync = out.protocol->words().sync_bytes;
+        if (sync.empty() || protocol->words().sync_bytes != sync) continue;
+        Identity other;
+        other.tried = out.tried;
+        if (protocol->identify(stretches, other)) out = std::move(other);
     }
     return out;
 }

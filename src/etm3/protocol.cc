@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -18,6 +21,9 @@
 #include "waymark/etm3/text.h"
 #include "waymark/etm3/unit.h"
 #include "waymark/flow/summary.h"
+#include "waymark/pft/likeness.h"
+#include "waymark/pft/parser.h"
+#include "waymark/pft/protocol.h"
 #include "waymark/protocol/adapters.h"
 #include "waymark/protocol/profile.h"
 #include "waymark/protocol/version.h"
@@ -114,12 +120,52 @@ private:
     bool known_ = false;
 };
 
+/// How much I-syncs differ from those before them, in bits. Where the bytes are of another protocol, most of an address
+/// comes from its low bits, or the byte with the state does.
+class Wandering {
+public:
+    void see(std::uint32_t address, std::uint32_t state, std::uint32_t context_id) {
+        if (before_) {
+            constexpr unsigned other_state = 16;
+            bits_ += static_cast<unsigned>(std::bit_width(address ^ before_->address));
+            bits_ += state != before_->state ? other_state : 0U;
+            bits_ += context_id != before_->context_id ? other_state : 0U;
+            ++steps_;
+        }
+        before_ = Sync{address, state, context_id};
+    }
+    /// For each step on the average.
+    [[nodiscard]] bool less_than(const Wandering& other) const {
+        return steps_ != 0 && other.steps_ != 0 && bits_ * other.steps_ < other.bits_ * steps_;
+    }
+
+private:
+    struct Sync {
+        std::uint32_t address, state, context_id;
+    };
+    std::optional<Sync> before_{};
+    std::uint64_t bits_ = 0, steps_ = 0;
+};
+
+/// The I-syncs that a PTM would have sent.
+struct PtmSyncs {
+    Wandering wandering{};
+    void operator()(const pft::ISync& p, Extent) {
+        const unsigned state = (p.ns ? 1U : 0U) | (p.alt_isa ? 2U : 0U) | (p.hyp ? 4U : 0U);
+        wandering.see(static_cast<std::uint32_t>(p.address().value), state, p.context_id);
+    }
+    void operator()(const auto&, Extent) {}
+    void operator()(const Gap&) {}
+};
+
 struct Likeness : protocol::Likeness {
     std::uint64_t asyncs{}, isyncs{}, instructions{}, branches{}, timestamps{}, whole_timestamps{}, overflows{};
     std::uint64_t cycle_packets{};  ///< I-syncs with cycle counts, which only cycle-accurate mode has
+    std::uint64_t data{};           ///< packets of data trace
     std::uint64_t unsaid{};         ///< periodic I-syncs whose Context ID differs from that of earlier packets
     std::optional<Offset> first_async{}, first_overflow{};
     std::optional<std::uint32_t> context{};
+    Wandering wandering{};
     Config config{};
 
     template <class P>
@@ -128,6 +174,9 @@ struct Likeness : protocol::Likeness {
             if (asyncs++ == 0) first_async = stretch.offsets.capture(at.first);
         } else if constexpr (std::is_base_of_v<ISync, P>) {
             ++isyncs;
+            const unsigned state = (packet.ns ? 1U : 0U) | (packet.alt_isa ? 2U : 0U) | (packet.hyp ? 4U : 0U) |
+                                   (packet.jazelle ? 8U : 0U) | (packet.in_progress ? 16U : 0U);
+            wandering.see(packet.address & ~1U, state, packet.context_id);
             if constexpr (P::counted) ++cycle_packets;
             if (packet.reason == ISyncReason::overflow_restart && overflows++ == 0)
                 first_overflow = stretch.offsets.capture(at.first);
@@ -142,8 +191,14 @@ struct Likeness : protocol::Likeness {
         } else if constexpr (std::is_same_v<P, Timestamp>) {
             ++timestamps;
             whole_timestamps += packet.value.bytes >= 7 ? 1 : 0;
+        } else if constexpr (is_data<P>) {
+            ++data;
         }
     }
+    template <class P>
+    static constexpr bool is_data = std::is_same_v<P, NormalData> || std::is_same_v<P, OutOfOrderData> ||
+                                    std::is_same_v<P, OutOfOrderPlaceholder> || std::is_same_v<P, StoreFailed> ||
+                                    std::is_same_v<P, DataSuppressed> || std::is_same_v<P, ValueNotTraced>;
     [[nodiscard]] std::uint64_t against() const {
         return errors + unsaid + (config.cycle_accurate ? 0 : cycle_packets) +
                (timestamps != 0 && whole_timestamps == 0 ? timestamps : 0);
@@ -166,7 +221,8 @@ Likeness likeness_under(const std::vector<Stretch>& stretches, const Config& con
     return out;
 }
 
-std::vector<Likeness> alternatives(const std::vector<Stretch>& stretches) {
+/// All configurations with this data trace.
+std::vector<Likeness> alternatives(const std::vector<Stretch>& stretches, bool addresses, bool values) {
     std::vector<Likeness> out;
     for (const bool cycles : {false, true})
         for (const std::uint8_t context : std::initializer_list<std::uint8_t>{0, 1, 2, 4})
@@ -177,9 +233,75 @@ std::vector<Likeness> alternatives(const std::vector<Stretch>& stretches) {
                     c.context_id_bytes = context;
                     c.timestamp_bytes = timestamp;
                     c.alternative_branches = other;
+                    c.data_address = addresses;
+                    c.data_value = values;
                     out.push_back(likeness_under(stretches, c));
                 }
     return out;
+}
+const Likeness& best_of(const std::vector<Likeness>& all) {
+    return *std::min_element(all.begin(), all.end(), [](const Likeness& a, const Likeness& b) {
+        return std::pair(a.against(), a.lost_bytes) < std::pair(b.against(), b.lost_bytes);
+    });
+}
+
+/// The first bytes, which show whether data is traced.
+std::vector<Stretch> part_of(const std::vector<Stretch>& stretches) {
+    std::size_t left = std::size_t{1} << 18;
+    std::vector<Stretch> out;
+    for (const Stretch& stretch : stretches) {
+        if (left == 0) break;
+        out.push_back(stretch);
+        if (stretch.bytes.size() > left) {
+            out.back().bytes.resize(left);
+            out.back().end_mark_bytes = 0;
+        }
+        left -= out.back().bytes.size();
+    }
+    return out;
+}
+
+/// Without data trace, or, where data packets are in the way of that, with the one that leaves the fewest errors.
+std::vector<Likeness> alternatives(const std::vector<Stretch>& stretches) {
+    std::vector<Likeness> out = alternatives(stretches, false, false);
+    if (best_of(out).errors < 2 || best_of(out).asyncs == 0) return out;
+    const std::vector<Stretch> part = part_of(stretches);
+    const std::vector<Likeness> none = alternatives(part, false, false);
+    const std::uint64_t errors_without = best_of(none).errors;
+    std::optional<Config> found;
+    std::uint64_t least = best_of(none).against();
+    // Without a packet that has an address, values alone parse as both.
+    for (const auto& [addresses, values] : {std::pair{false, true}, {true, false}, {true, true}}) {
+        const std::vector<Likeness> with = alternatives(part, addresses, values);
+        // Damage looks better to a configuration that knows more headers.
+        const Likeness& best = best_of(with);
+        if (best.data < 4 || best.errors * 4 > errors_without || best.against() >= least) continue;
+        least = best.against();
+        found = best.config;
+    }
+    if (!found) return out;
+    std::vector<Likeness> with = alternatives(stretches, found->data_address, found->data_value);
+    std::move(with.begin(), with.end(), std::back_inserter(out));
+    return out;
+}
+
+/// A PTM has the same A-sync, and I-syncs of the same bytes in another order, so its bytes may parse as well.
+bool is_rather_ptm(const std::vector<Stretch>& stretches, const Likeness& as_etm) {
+    protocol::Identity ptm;
+    if (!pft::row().identify(stretches, ptm)) return false;
+    // Damage gives some errors either way, the wrong protocol many.
+    const std::uint64_t against_etm = as_etm.against();
+    const std::uint64_t against_ptm = static_cast<const pft::Recognised&>(*ptm.evidence).likeness.against();
+    if (against_ptm > 2 * against_etm + 1) return false;
+    if (against_etm > 2 * against_ptm + 1) return true;
+    PtmSyncs syncs;
+    const pft::Config& config = pft::config_of(*ptm.configuration);
+    for (const Stretch& stretch : stretches) {
+        pft::Parser<PtmSyncs> parser(config, syncs);
+        parser.feed(stretch.bytes);
+        parser.finish();
+    }
+    return !as_etm.wandering.less_than(syncs.wandering);
 }
 
 using Base = protocol::FlowConfigurationOf<protocol::ConfigurationOf<Config, Parser, Explainer, More>, Parser,
@@ -331,11 +453,16 @@ public:
 
 bool ProtocolRow::identify(const std::vector<Stretch>& stretches, protocol::Identity& out) const {
     const std::vector<Likeness> all = alternatives(stretches);
-    const auto best = std::min_element(all.begin(), all.end(), [](const Likeness& a, const Likeness& b) {
-        return std::pair(a.against(), a.lost_bytes) < std::pair(b.against(), b.lost_bytes);
-    });
-    out.tried.push_back({"ETMv3, 32 configurations of instruction trace", "at best " + best->verdict()});
+    const Likeness* const best = &best_of(all);
+    constexpr std::size_t without_data = 32;
+    out.tried.push_back({fmt::format("ETMv3, {} configurations of instruction trace{}", without_data,
+                                     all.size() > without_data ? ", and as many with data trace" : ""),
+                         "at best " + best->verdict()});
     if (!best->enough()) return false;
+    if (is_rather_ptm(stretches, *best)) {
+        out.tried.back().result += "; Program Flow Trace fits better";
+        return false;
+    }
     const auto inferred = [](const Likeness& p) {
         Config c = p.config;
         c.timestamps = p.timestamps != 0;
@@ -377,6 +504,13 @@ bool ProtocolRow::identify(const std::vector<Stretch>& stretches, protocol::Iden
     fact("Context ID", context(best->config), context, context);
     fact("branch encoding", branches(best->config), branches, branches);
     if (best->timestamps != 0) fact("timestamps", bits(best->config), bits, bits);
+    const auto data = [](const Config& c) {
+        return std::string(!c.data_address && !c.data_value ? "no"
+                           : !c.data_value                  ? "addresses"
+                           : !c.data_address                ? "values"
+                                                            : "addresses and values");
+    };
+    if (best->data != 0) fact("data trace", data(best->config), data, data);
     out.protocol = this;
     out.configuration = std::make_shared<Configured>(config, std::move(others));
     out.waypoints = best->instructions + best->branches;
@@ -396,7 +530,9 @@ protocol::Settled ProtocolRow::settle(const protocol::Identity& identity, const 
     config.context_id_bytes = seen.context_id_bytes;
     config.timestamp_bytes = seen.timestamp_bytes;
     config.alternative_branches = seen.alternative_branches;
-    config.data_value = config.data_address = config.data_only = false;
+    config.data_value = seen.data_value;
+    config.data_address = seen.data_address;
+    config.data_only = false;
     if (config.alternative_branches && config.minor_version < 4) config.minor_version = 4;
     return {configuration(config),
             {{Severity::error,

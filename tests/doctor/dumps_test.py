@@ -39,10 +39,12 @@ ETM = {"--cycle-accurate": Setting("cycle counts", "yes", "no"), "--timestamps":
        "--context-id=4": Setting("Context ID", "4 bytes", "not traced"),
        "--return-stack": Setting("return stack", "yes", "no"), "--speculation=16": Setting("speculation", "yes", "no"),
        "--branch-broadcast": Setting("branch broadcast", "yes", "no")}
+ETM3 = {"--cycle-accurate": Setting("cycle counts", "yes", "no"), "--context-id=1": Setting("Context ID", "1 byte", "not traced"),
+        "--timestamps": Setting("timestamps", "64 bits", None), "--branch-broadcast": Setting("branches", None, None)}
 PTM = {"--cycle-accurate": Setting("cycle counts", "yes", "no"), "--context-id=4": Setting("Context ID", "4 bytes", "not traced"),
        "--return-stack": Setting("return stack", "yes", "no")}
-UNITS = {"ptm": (ARM, PTM, "Program Flow Trace (PTM)"), "etmv4": (ARM64, ETM, "ETMv4 and ETE instruction trace"),
-         "ete": (ARM64, ETM, "ETMv4 and ETE instruction trace")}
+UNITS = {"ptm": (ARM, PTM, "Program Flow Trace (PTM)"), "etmv3": (ARM, ETM3, "Embedded Trace Macrocell v3 (ETMv3)"),
+         "etmv4": (ARM64, ETM, "ETMv4 and ETE instruction trace"), "ete": (ARM64, ETM, "ETMv4 and ETE instruction trace")}
 
 Dump = collections.namedtuple("Dump", "kind protocol facts image")  # protocol: None: there is no trace in it
 
@@ -247,7 +249,7 @@ def deformat(frames):
 
 def is_synchronised(data, protocol):
     """An A-sync is left, as the bytes stand or in frames; a short part of a trace may have none."""
-    sync = b"\0" * (5 if protocol.startswith("Program") else 11) + b"\x80"
+    sync = b"\0" * (11 if protocol.startswith("ETMv4") else 5) + b"\x80"
     return any(sync in part for part in (data, *(deformat(data[n:]) for n in range(16))))
 
 

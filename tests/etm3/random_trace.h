@@ -100,6 +100,23 @@ private:
             branch(0, false);
         }
         if (atoms_.size() > random_.below(20)) flush();
+        if ((config_.data_address || config_.data_value) && random_.chance(2000)) data();
+    }
+
+    /// What the instruction before loaded or stored.
+    void data() {
+        flush();
+        NormalData p;
+        p.size = static_cast<std::uint8_t>(random_.below(4));
+        p.value = p.size == 0 ? 0 : random_.below(1U << (8 * std::min(value_bytes(p.size), 3U)));
+        // Below the first transfer with an address, later ones follow it.
+        p.addressed = config_.data_address && random_.half();
+        if (p.addressed) {
+            p.address.bytes = static_cast<std::uint8_t>(1 + random_.below(5));
+            p.address.bits = random_.below(1U << (7 * std::min<unsigned>(p.address.bytes, 4)));
+        }
+        if (!config_.data_value) p.value = 0;
+        send(p);
     }
 
     /// An exception, which perhaps withdraws the instruction before it.
