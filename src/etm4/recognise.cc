@@ -512,7 +512,8 @@ std::shared_ptr<const Recognised> recognise(const std::vector<Stretch>& stretche
         return f.what == commit_fact && f.certainty == Certainty::assumed;
     });
     out.first_sync = p.first_async;
-    out.waypoints = p.waypoints();
+    // Of a single step, the exception that ended it is all that shows that something ran.
+    out.waypoints = p.waypoints() != 0 ? p.waypoints() : p.exceptions;
     out.remarks.emplace_back("syncs", counted(p.asyncs, "A-sync"));
     return found;
 }
