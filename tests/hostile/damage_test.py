@@ -58,6 +58,7 @@ int main(void) {
 PATH_BYTES = 200  # of the folder of the program
 UNITS = {
     "ptm": ("arm-linux-gnueabihf", ["--sync", "250"]),
+    "etmv3": ("arm-linux-gnueabihf", ["--sync", "250"]),
     "etmv4": ("aarch64-linux-gnu", ["--sync", "256", "--timestamps"]),
     "ete": ("aarch64-linux-gnu", ["--sync", "256", "--return-stack"]),
 }
