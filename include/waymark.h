@@ -144,7 +144,7 @@ typedef struct wm_symbol {
     const char* linkage_name;  ///< as in the file
     uint64_t address;          ///< where it begins
     uint64_t bytes;            ///< its length as in the file; 0: not given
-    uint64_t offset;           ///< of the address that was asked for
+    uint64_t offset;           ///< of the requested address
 } wm_symbol;
 
 /// The symbol that an address lies in. WM_NOT_FOUND: none. The strings live as long as the capture.
@@ -293,7 +293,7 @@ typedef struct wm_packet_batch {
 } wm_packet_batch;
 typedef int (*wm_packet_callback)(const wm_packet_batch* batch, void* user);
 
-/// What a sample may hold; bits of wm_sample_batch.present.
+/// The possible contents of a sample; bits of wm_sample_batch.present.
 enum {
     WM_SAMPLE_PC = 1,
     WM_SAMPLE_BRANCH_TARGET = 2,
@@ -334,7 +334,7 @@ typedef int (*wm_sample_callback)(const wm_sample_batch* batch, void* user);
 /// `of` is 0 if the size is not known. Anything else than 0 cancels.
 typedef int (*wm_progress_callback)(uint64_t bytes, uint64_t of, void* user);
 
-/// What was decoded so far. Sums over all streams.
+/// Sums over all streams, so far.
 typedef struct wm_totals {
     size_t struct_bytes;  ///< set it to sizeof(wm_totals)
     uint64_t bytes;       ///< of the sources' trace
@@ -355,7 +355,7 @@ WM_API void wm_decoder_free(wm_decoder* decoder);
 /// Only this source: its trace ID (`0x13`) or name. May be repeated. WM_NOT_FOUND: there is none; the message lists
 /// those there are.
 WM_API wm_status wm_decoder_select(wm_decoder* decoder, const char* source, wm_error** error);
-/// Threads that decode. What is delivered does not depend on it. 0: one for each processor.
+/// Number of threads that decode. The result does not depend on it. 0: one for each processor.
 WM_API void wm_decoder_set_jobs(wm_decoder* decoder, unsigned jobs);
 /// One of these: flow as ranges and events; flow as counts of blocks, which is quicker; packets; samples. Without any,
 /// flow or samples are only summed up (wm_decoder_get_totals).
@@ -369,7 +369,7 @@ WM_API void wm_decoder_on_packets(wm_decoder* decoder, wm_packet_callback callba
 WM_API void wm_decoder_on_samples(wm_decoder* decoder, wm_sample_callback callback, void* user);
 /// Called a few times for each 4 MiB.
 WM_API void wm_decoder_on_progress(wm_decoder* decoder, wm_progress_callback callback, void* user);
-/// Stops what is decoding at the next opportunity. For any thread, and for signal handlers.
+/// Stops decoding at the next opportunity. For any thread, and for signal handlers.
 WM_API void wm_decoder_cancel(wm_decoder* decoder);
 
 // A callback of a decoder must not call the four functions below for that decoder, nor free it: WM_USAGE. It may use
@@ -484,7 +484,7 @@ typedef struct wm_executed {
     uint64_t cycle;   ///< when it completed; never decreases. 0: one after the instruction before it
     uint32_t opcode;  ///< A32 and A64: the word; T32: the halfword, or first << 16 | second
     uint8_t isa;      ///< wm_isa
-    uint8_t flags;    ///< WM_CONDITION_FAILED: only needed of a branch to the next instruction
+    uint8_t flags;    ///< WM_CONDITION_FAILED: only needed for a branch to the next instruction
     uint16_t reserved;
 } wm_executed;
 /// Executes instructions, in order; each goes on at the next one. `each_bytes`: sizeof(wm_executed). WM_USAGE: the list

@@ -1,4 +1,4 @@
-/// To get what a capture says of functions, lines, branches, loops and calls, and to keep it in a file. Begin with
+/// Reads the results of a capture: functions, lines, branches, loops and calls; and stores them in a file. Begin with
 /// pipeline::flow_answers or answers::read_answers.
 #pragma once
 

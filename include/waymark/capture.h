@@ -1,4 +1,4 @@
-/// To open what a user names as a capture, and to look at what it contains: sources, buffers, memory, problems. Begin
+/// For opening a capture that a user names, and for its contents: sources, buffers, memory, problems. Begin
 /// with doctor::open_capture; docs/library.md has an example of each header of this kind.
 #pragma once
 

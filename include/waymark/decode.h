@@ -1,5 +1,5 @@
-/// To decode program flow: ranges, events and counts of blocks, and what was lost. Begin with doctor::open_capture and
-/// pipeline::run; a class derived from flow::Sink takes what is decoded.
+/// Decodes program flow: ranges, events, counts of blocks, and losses. Begin with doctor::open_capture and
+/// pipeline::run; a class derived from flow::Sink receives the output.
 #pragma once
 
 #include "waymark/capture/snapshot.h"

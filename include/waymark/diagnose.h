@@ -1,4 +1,4 @@
-/// To find out what a dump contains and what is wrong with a capture. Begin with doctor::examine.
+/// Finds out the contents of a dump and the problems of a capture. Begin with doctor::examine.
 #pragma once
 
 #include "waymark/core/result.h"

@@ -1,4 +1,4 @@
-/// To write answers in formats of other programs, as tables or as an HTML report. Begin with exports::find_format and
+/// Writes answers in formats of other programs, as tables or as an HTML report. Begin with exports::find_format and
 /// exports::write.
 #pragma once
 

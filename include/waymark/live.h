@@ -1,4 +1,4 @@
-/// To decode trace that comes piece by piece, from a port or a network. Begin with capture::raw_capture, which
+/// Decodes trace that arrives piece by piece, from a port or a network. Begin with capture::raw_capture, which
 /// describes the unit, and pipeline::PieceReader.
 #pragma once
 

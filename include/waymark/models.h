@@ -1,4 +1,4 @@
-/// To generate the trace that a unit sends for given instructions. Begin with pipeline::flow_units.
+/// Generates the trace that a unit sends for given instructions. Begin with pipeline::flow_units.
 #pragma once
 
 #include "waymark/core/byte_sink.h"

@@ -1,4 +1,4 @@
-/// To list and count packets of any protocol. Begin with doctor::open_capture and pipeline::packet_consumer.
+/// Lists and counts packets of any protocol. Begin with doctor::open_capture and pipeline::packet_consumer.
 #pragma once
 
 #include "waymark/core/gap.h"

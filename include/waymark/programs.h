@@ -1,4 +1,4 @@
-/// To look at programs: their memory, symbols, source lines and instructions. Begin with image::MemoryMap and
+/// For reading programs: their memory, symbols, source lines and instructions. Begin with image::MemoryMap and
 /// image::Symbols.
 #pragma once
 

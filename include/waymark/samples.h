@@ -1,5 +1,5 @@
-/// To read records of the Statistical Profiling Extension. Begin with analysis::open_samples for perf.data files and
-/// profiling buffers, and with spe::Decoder for bytes.
+/// For reading records of the Statistical Profiling Extension. Begin with analysis::open_samples for perf.data files
+/// and profiling buffers, and with spe::Decoder for bytes.
 #pragma once
 
 #include "waymark/analysis/quality.h"

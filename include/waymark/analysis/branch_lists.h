@@ -1,4 +1,4 @@
-/// Branch lists (answers/branch_list.h) and the file they are of → exact ranges and branches.
+/// Expands branch lists (answers/branch_list.h), with the file they belong to, into exact ranges and branches.
 #pragma once
 
 #include <filesystem>
@@ -9,15 +9,14 @@
 
 namespace waymark::analysis {
 
-/// What became of the lists of a file.
+/// The result of expanding the lists of a file.
 struct ExpandedLists {
-    std::uint64_t outcomes{};  ///< each as often as it was
-    std::uint64_t lost{};      ///< of them, that the file has no branch for
+    std::uint64_t outcomes{};  ///< number of outcomes, each counted as often as its list occurred
+    std::uint64_t lost{};      ///< outcomes for which the file has no branch
 };
 
-/// Adds an image with its ranges and jumps to `answers`, whose image it becomes; each list is walked once, from its
-/// address on, and counts as often as it was met. A list ends where an indirect branch is taken. Errors: the errors of
-/// reading the file.
+/// Adds an image with its ranges and jumps to `answers`. Each list is walked once, from its address on, and counts as
+/// often as it occurred. A list ends where an indirect branch is taken. Errors: the errors of reading the file.
 [[nodiscard]] Result<ExpandedLists> add_branch_lists(answers::Answers& answers, const answers::BranchListImage& lists,
                                                      const std::filesystem::path& file);
 

@@ -1,5 +1,5 @@
-/// Sampled branches: from where, to where, how often, how often predicted wrongly. For readers, and for tools that lay
-/// out code by how it ran.
+/// Sampled branches: source, target, count, and count of mispredictions. For readers, and for tools that lay out code
+/// by its execution.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 namespace waymark::analysis {
 
 struct BranchPair {
-    std::uint32_t mapping{};  ///< of the branch; as in SampleBatch
+    std::uint32_t mapping{};  ///< mapping of the branch, as in SampleBatch
     std::uint8_t exception_level{}, operation_type{};
     bool has_target{};
-    std::uint64_t from{}, to{};  ///< addresses; `to` as the record has it, the next instruction if not taken
+    std::uint64_t from{}, to{};  ///< addresses; `to` as in the record: the next instruction if not taken
     [[nodiscard]] std::uint64_t hash() const {
         return mix(mix(from, to), std::uint64_t{mapping} << 16 | std::uint64_t{exception_level} << 12 |
                                       std::uint64_t{has_target} << 8 | operation_type);
@@ -37,11 +37,11 @@ public:
     [[nodiscard]] std::unique_ptr<SampleSink> fork() const override { return std::make_unique<Branches>(); }
     void join(SampleSink& fork) override;
 
-    /// In the order of first sight, which differs between runs in parallel.
+    /// In the order of first occurrence, which differs between runs in parallel.
     [[nodiscard]] const std::vector<BranchPair>& pairs() const { return pairs_.keys(); }
     [[nodiscard]] const std::vector<BranchSum>& sums() const { return sums_; }
     [[nodiscard]] const BranchSum& all() const { return all_; }
-    /// Branches there was no room for.
+    /// Sum of branches that did not fit.
     [[nodiscard]] const BranchSum& rest() const { return rest_; }
 
 private:

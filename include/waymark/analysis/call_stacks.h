@@ -23,40 +23,41 @@
 
 namespace waymark::analysis {
 
-/// Learns of frames as they come and go, and of events in their places among them. `now`: what was done so far. Depth 0
-/// is the bottom of the stack.
+/// Observes frames as they come and go, and events between them. `now`: work done so far. Depth 0 is the bottom of the
+/// stack.
 class CallObserver {
 public:
     virtual ~CallObserver() = default;
     virtual void enter(const Work& now, std::uint32_t depth, FunctionId function) = 0;
     /// All frames from this depth on are gone.
     virtual void leave(const Work& now, std::uint32_t depth) = 0;
-    /// Another stack is in use; its frames are reported anew with `enter`.
+    /// Another stack is in use; its frames are reported again with `enter`.
     virtual void switch_to(const Work& now, std::optional<std::uint32_t> context_id) = 0;
     virtual void happened(const Work& now, const flow::Event& event) = 0;
-    /// Flow was lost, and is known again from here on; frames that change by it are reported after this.
+    /// Flow was lost, and is known again from here on; frames that change because of this are reported after this call.
     virtual void regained(const Work& now) = 0;
 };
 
-/// Whose stack: Context ID and VMID.
+/// The owner of a stack: Context ID and VMID.
 struct StackKey {
     std::optional<std::uint32_t> context_id, vmid;
     friend auto operator<=>(const StackKey&, const StackKey&) = default;
 };
 
-/// The stacks of one stream of program flow, and the call trees they leave. One stack is in use at a time.
+/// The stacks of one stream of program flow, and their call trees. One stack is in use at a time.
 class CallStacks {
 public:
-    /// Frames of a stack; below more than these, the lowest are forgotten.
+    /// Maximum number of frames on a stack; the lowest frames beyond are forgotten.
     static constexpr std::size_t most_frames = 4096;
-    /// Tail calls on one another; of more than these, each takes the place of the last.
+    /// Maximum number of consecutive tail calls; each further one replaces the last.
     static constexpr std::size_t most_tails = 16;
-    /// Nodes of the tree of the first Context ID; the n-th may have an n-th part of them, but at least `fewest_nodes`.
+    /// Maximum number of nodes in the tree of the first Context ID; the n-th may have an n-th part of them, but at
+    /// least `fewest_nodes`.
     static constexpr std::size_t most_nodes = std::size_t{1} << 18, fewest_nodes = 4096;
     /// Context IDs beyond these share one stack.
     static constexpr std::size_t most_stacks = 256;
 
-    /// Frames that are kept aside, of each stack; beyond, those kept longest are given up.
+    /// Maximum number of frames kept aside for each stack; beyond, those kept longest are given up.
     static constexpr std::size_t most_aside = 1024;
 
     struct Limits {
@@ -64,9 +65,9 @@ public:
         RepeatMemory repeats{};
     };
 
-    /// Where flow goes on, or what ended there.
+    /// How flow continues at a place, or what ended there.
     enum class Go : std::uint8_t {
-        begin,             ///< whatever is on top goes on
+        begin,             ///< the frame on top continues
         function_return,   ///< after a return
         exception_return,  ///< after an exception return
         resume,            ///< after lost flow
@@ -74,25 +75,26 @@ public:
         jump,              ///< an indirect branch into the middle of another function
         enter,             ///< tracing is on again, at the beginning of a function
         tail,              ///< into another function
-        leave              ///< a return to where nobody looked
+        leave              ///< a return to an address at which no frame waits
     };
     struct Operation {
         Go go{};
         Arrival place;
         std::optional<Loss> loss;
-        std::uint32_t edge = CallFrame::no_edge;  ///< of a tail call, where its branch was taken
-        bool goes_on = false;  ///< after a loss: in the call of this place that came last, if nothing has run in it
+        std::uint32_t edge = CallFrame::no_edge;  ///< for a tail call, the edge of its branch
+        bool goes_on =
+            false;  ///< after a loss: continue in the most recent call of this place, if nothing has run in it
     };
 
     static constexpr std::uint64_t nothing = CallFrame::nothing;
     static constexpr std::uint32_t no_edge = CallFrame::no_edge;
 
-    /// `code` is borrowed. `open`: what came before is not known, and will be (a fork).
+    /// `code` is borrowed. `open`: the earlier flow is not known yet, but will be (a fork).
     CallStacks(FlowCode& code, bool open, const Limits& limits)
         : code_(code), open_(open), limits_(limits), repeats_(limits.repeats) {}
 
     void observe(CallObserver* observer) { observer_ = observer; }
-    /// From here on all is counted there.
+    /// From here on, everything is counted in `counts`.
     void count_in(const FlowCounts& counts) {
         if (counts_ != &counts) forget_ways();
         counts_ = &counts;
@@ -100,12 +102,12 @@ public:
     [[nodiscard]] CallObserver* observer() const { return observer_; }
 
     [[nodiscard]] StackKey key() const { return key_; }
-    /// From here on, that stack is in use; no frame changes by it.
+    /// From here on, that stack is in use; its frames do not change.
     void use(StackKey key);
     /// Another stack is in use: its frames are reported to the observer.
     void report_frames();
 
-    /// Work of the entries on top.
+    /// Adds the work of the topmost entries.
     void run(const Work& work) {
         Stack& stack = current();
         stack.tree.node(stack.frames.back().node).self += work;
@@ -115,20 +117,20 @@ public:
         if (watched_) [[unlikely]]
             watched_->ran(stack.frames.back().node, work);
     }
-    /// Work of no code that is known.
+    /// Adds work outside of known code.
     void add_stray(const Work& work) { stray_ += work; }
     /// Instructions and cycles so far, of all stacks and of lost flow.
     [[nodiscard]] Work now() const { return total_ + stray_; }
 
-    // On the stack in use.
-    /// Flow goes on at the operation's place: leaves or adds frames.
+    // Operations on the stack in use.
+    /// Flow continues at the operation's place: removes or adds frames.
     void go(Operation operation, FlowCounts& counts);
-    /// An open stack begins anew at the operation, which is done when it is joined.
+    /// An open stack begins again with the operation, which is applied when the stack is joined.
     void keep(const Operation& operation);
     /// A call of the function at the place; or, with `nothing` and `no_edge`, the handler of an exception begins there.
     void call(const Arrival& place, std::uint64_t waits_for, std::uint32_t edge);
-    /// What returns nearly always do: flow comes to where the frame on top waits for it. Otherwise false, and nothing
-    /// is done.
+    /// The usual case of a return: flow arrives where the topmost frame waits. Otherwise returns false and does
+    /// nothing.
     [[nodiscard]] bool returns(const Arrival& place, FlowCounts& counts) {
         Stack& stack = current();
         if (observer_ != nullptr || stack.frames.size() < stack.bottom + 2) return false;
@@ -146,9 +148,9 @@ public:
         stack.frames.back().named = place.entry == place.home;
         return true;
     }
-    /// An exception, whose type is in static storage, interrupts what is on top; it returns to `waits_for`.
+    /// An exception, whose type is in static storage, interrupts the topmost frame; it returns to `waits_for`.
     void interrupt(const flow::ExceptionType& exception, std::uint64_t waits_for, FlowCounts& counts);
-    /// Flow is in the function or section.
+    /// Whether flow is in the function or section.
     [[nodiscard]] bool is_in(FunctionId function) {
         const Stack& stack = current();
         return !stack.empty() && stack.frames.back().function == function;
@@ -156,49 +158,48 @@ public:
 
     // Repeats (flow::Repeat), for stacks that are not open and that nobody observes.
     [[nodiscard]] bool remembers_repeats() const { return !open_ && observer_ == nullptr && !repeats_.none(); }
-    /// Does what these repeats, one after another, did before from such a state of the stack, as far as that is known.
-    /// `behind`: the edge whose branch is still to be done before the first one, and then before what comes next; or
-    /// `no_edge`. Returns how many were done.
+    /// Applies the known effects of these consecutive repeats, as far as they are known for this state of the stack.
+    /// `behind`: the edge whose branch is still to be applied before the first one, and then before the flow that
+    /// follows; or `no_edge`. Returns the number of repeats applied.
     [[nodiscard]] std::size_t repeat(std::span<const flow::Repeat> repeats, std::uint32_t& behind, FlowCounts& counts);
-    /// What is done next is a repeat, and to be remembered.
+    /// Whether the next repeat is to be remembered.
     [[nodiscard]] bool is_watching() const { return watched_ != nullptr; }
-    /// An indirect branch went there.
+    /// An indirect branch led to an address.
     void watch_way(std::uint32_t edge, std::uint64_t to) {
         if (watched_) [[unlikely]]
             watched_->went({edge, to});
     }
-    /// Number of repeats that were done as before.
+    /// Number of repeats whose effects were applied from memory.
     [[nodiscard]] std::uint64_t repeated() const { return repeats_.hits(); }
-    /// All of the repeat is done: these ranges, but for the branch of the edge `behind`, if there is one.
+    /// The whole repeat was applied: these ranges, except for the branch of the edge `behind`, if there is one.
     void remember(std::span<const flow::Range> ranges, std::uint32_t behind, FlowCounts& counts);
 
-    /// Takes in what an open set of stacks kept, which began with the stack in use.
+    /// Joins what an open set of stacks stored, which began with the stack in use.
     void join(const CallStacks& fork, FlowCounts& counts);
     /// All calls end. Not for open stacks.
     void finish(FlowCounts& counts);
-    /// All stacks go on in `next`, of the next source of the thread.
+    /// All stacks continue in `next`, which belongs to the next source of the thread.
     void hand_over(CallStacks& next, FlowCounts& counts);
-    /// Calls that streams before this one made and handed over: FlowCounts::carried has what passed until they
-    /// returned.
+    /// Calls that earlier streams made and handed over: FlowCounts::carried has their costs until they returned.
     [[nodiscard]] const std::vector<CarriedCall>& carried() const { return carried_; }
 
     struct Tree {
         StackKey key;
-        const CallTree& tree;  ///< node 0 called all others
+        const CallTree& tree;  ///< node 0 is the root
     };
-    /// After `finish`: by Context ID, in the order of their first sight.
+    /// After `finish`: by Context ID, in order of first occurrence.
     [[nodiscard]] std::vector<Tree> trees() const;
-    /// What there was no room for.
+    /// What did not fit.
     struct LeftOut {
         std::uint64_t frames{};    ///< forgotten
-        std::uint64_t calls{};     ///< counted as part of their caller
+        std::uint64_t calls{};     ///< calls counted as part of their caller
         std::uint64_t contexts{};  ///< changes to a Context ID beyond the limit
     };
     [[nodiscard]] const LeftOut& left_out() const { return left_out_; }
 
 private:
     using Frame = CallFrame;
-    /// Frames on one another.
+    /// A stack of frames.
     class Frames {
     public:
         [[nodiscard]] std::size_t size() const { return size_; }
@@ -213,7 +214,7 @@ private:
         }
         Frame& emplace_back() {
             make_room(1);
-            // A copy of few moves: to clear a frame in its place takes an instruction that is slow to begin.
+            // A copy with few moves: clearing a frame in place takes an instruction that is slow to start.
             static const Frame empty{};
             return all_[size_++] = empty;
         }
@@ -238,27 +239,27 @@ private:
     };
     /// A frame that is kept aside.
     struct AsideFrame {
-        Frame frame;                     ///< `at`: the work done since it was entered
+        Frame frame;                     ///< `at`: the work done since entering the frame
         FunctionId entry = no_function;  ///< its node's
         Entered how{};                   ///< its node's
     };
     /// Frames that were left together, the lowest first.
     using Aside = std::vector<AsideFrame>;
-    /// What happened above one base of an open stack.
+    /// Everything that happened above one base of an open stack.
     struct Segment {
         Operation operation;
         std::uint32_t node{};  ///< of the base
         Work work;
-        std::size_t peak = 1;  ///< frames, with the base
-        /// By peak so far and exception: how often one came when there was no other in the fork's own frames.
+        std::size_t peak = 1;  ///< number of frames, including the base
+        /// By peak so far and exception: how often the exception occurred while the fork's own frames had none.
         std::map<std::pair<std::size_t, flow::ExceptionType>, std::uint64_t> first_exceptions;
         // At its end:
         std::uint64_t again = nothing;  ///< of the base
-        std::vector<Frame> above;       ///< frames above the base
-        std::vector<Aside> aside;       ///< what was left within it
-        bool aside_given_up = false;    ///< the frames left within it were dropped
+        std::vector<Frame> above;       ///< frames left within the segment
+        std::vector<Aside> aside;       ///< number of frames left within it
+        bool aside_given_up = false;    ///< frames left within the segment were dropped
     };
-    /// Work done so far. Its numbers lie apart: a load of both at once would wait for a store of one.
+    /// Work done so far. Its members are apart: a load of both at once would wait for a store of one.
     struct Clock {
         std::uint64_t instructions = 0, apart = 0, cycles = 0;
         operator Work() const { return {instructions, cycles}; }
@@ -269,9 +270,9 @@ private:
         }
     };
     struct Stack {
-        std::size_t index{};     ///< in the order of first sight
-        std::uint64_t serial{};  ///< of the tree, which is another one after each time it was settled
-        CallTree tree;           ///< of the functions on the stack and their callees
+        std::size_t index{};     ///< in order of first occurrence
+        std::uint64_t serial{};  ///< number of the present tree; settling makes a new one
+        CallTree tree;           ///< of functions on the stack and their callees
         std::uint32_t root = 0;
         CallTree settled;  ///< of stacks that were given up
         Frames frames;
@@ -282,9 +283,9 @@ private:
         Clock clock;
         std::uint64_t roots_found = 0;
         std::vector<Segment> segments;
-        std::vector<Aside> aside;  ///< the one that was left first first
+        std::vector<Aside> aside;  ///< the one that was left first comes first
         std::size_t frames_aside = 0;
-        bool aside_given_up = false;  ///< some, for lack of room
+        bool aside_given_up = false;  ///< frames were dropped for lack of room
 
         [[nodiscard]] bool empty() const { return frames.size() == bottom; }
         [[nodiscard]] std::uint32_t depth(std::size_t frame) const { return static_cast<std::uint32_t>(above + frame); }
@@ -305,7 +306,7 @@ private:
             ++way->returns;
             way->inclusive += stack_->clock - frame.at;
         } else {
-            ++counts.ways_left_out;  // as a return, and as what passed
+            ++counts.ways_left_out;  // counted as a return, and with its cost
         }
     }
     void pop_to(std::size_t size, FlowCounts& counts);
@@ -324,7 +325,7 @@ private:
         while (frame > stack_->bottom && stack_->frames[frame].tail) --frame;
         return frame;
     }
-    /// A tail call has left it: flow does not come back.
+    /// A tail call has left the frame: flow does not return to it.
     [[nodiscard]] bool is_left(std::size_t frame) const {
         return frame + 1 < stack_->frames.size() && stack_->frames[frame + 1].tail;
     }
@@ -333,7 +334,7 @@ private:
         return frame.waits_for == pop.waits_for && frame.caller == pop.caller && frame.exception == nullptr &&
                !frame.returns_twice && frame.tail == pop.tail;
     }
-    /// The frames that it takes off are there, and nothing is forgotten by it.
+    /// Whether the frames that it removes exist, and no frame would be forgotten.
     [[nodiscard]] WM_INLINE bool fits(const KnownRepeat& known) const {
         const Stack& stack = *stack_;
         const std::size_t depth = stack.frames.size() - stack.bottom;
@@ -347,7 +348,7 @@ private:
             if (!fits(*frame--, rest.popped[i - 1])) return false;
         return !known.replaced || frame->caller == rest.caller;
     }
-    /// Does to the frames what it did before, if they are as they were then.
+    /// Applies the remembered effect to the frames, if they are in the same state as then.
     [[nodiscard]] bool take(const KnownRepeat& known, FlowCounts& counts) {
         if (!fits(known)) return false;
         Stack& stack = *stack_;
@@ -385,7 +386,7 @@ private:
         frame.at.cycles = before.cycles;
         if (frame.tail) take_on(frame, stack_->frames[stack_->frames.size() - 2]);
     }
-    /// What a tail call leaves as it was.
+    /// The members that a tail call keeps.
     WM_INLINE static void take_on(Frame& frame, const Frame& below) {
         frame.waits_for = below.waits_for;
         frame.returns_twice = below.returns_twice;
@@ -416,13 +417,13 @@ private:
     std::vector<std::pair<StackKey, Stack*>> order_;
     Stack* stack_ = nullptr;
     CallObserver* observer_ = nullptr;
-    Work total_, stray_;  // `stray_`: of no code that is known
+    Work total_, stray_;  // `stray_`: work outside of known code
     LeftOut left_out_;
     std::vector<CarriedCall> carried_;
     std::uint64_t serials_ = 0;
-    const FlowCounts* counts_ = nullptr;  // where ways of frames have their numbers
+    const FlowCounts* counts_ = nullptr;  // the counts in which ways of frames are numbered
     KnownRepeats repeats_;
-    std::unique_ptr<WatchedRepeat> watched_;  // while one is to be remembered
+    std::unique_ptr<WatchedRepeat> watched_;  // set while a repeat is to be remembered
 };
 
 }  // namespace waymark::analysis

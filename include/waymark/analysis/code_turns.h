@@ -1,5 +1,5 @@
-/// Places in memory where different files lay at different times: which of them an address belongs to, and when that
-/// is not known.
+/// Addresses at which different files were mapped at different times: decides which file an address belongs to, and
+/// when that is not known.
 #pragma once
 
 #include <cstddef>
@@ -14,33 +14,32 @@ class CodeTurns {
 public:
     struct Mapping {
         std::uint64_t first{}, last{};
-        std::size_t file{};                 ///< equal numbers: the same file, as far from the addresses in it
-        std::uint64_t from{};               ///< in the time of the trace
+        std::size_t file{};                 ///< equal numbers: the same file, at the same load bias
+        std::uint64_t from{};               ///< in the trace's unit of time
         std::optional<std::uint64_t> to{};  ///< absent: never
     };
-    /// Addresses that touch through mappings of different files, and what lay there for some time. Layer 0 means
-    /// all memory where no two files took turns.
+    /// Adjacent addresses that are connected by mappings of different files, and the files mapped there during some
+    /// time. Layer 0 means all memory in which files did not take turns.
     struct Layer {
         std::uint32_t zone{};
         bool known = false;              ///< false: the layer of unknown times
-        std::vector<std::size_t> files;  ///< ascending; where it is not known, all that ever lay in the zone
-        std::uint64_t first{};           ///< where the zone begins
+        std::vector<std::size_t> files;  ///< ascending; if not known, all files that were ever mapped in the zone
+        std::uint64_t first{};           ///< the beginning of the zone
     };
 
     /// Nothing took turns.
     CodeTurns() : CodeTurns({}, false) {}
-    /// `timed`: times of mappings are comparable with those that are asked for. Else every layer of a zone is one that
-    /// is not known.
+    /// `timed`: times of mappings can be compared with times of lookups. Otherwise every layer of a zone is unknown.
     CodeTurns(const std::vector<Mapping>& mappings, bool timed);
 
-    /// The layer of an address at a time: there lies the file that was mapped last before it.
+    /// The layer of an address at a time: the file that was mapped there last before it.
     [[nodiscard]] std::uint32_t layer(std::uint64_t address, std::uint64_t time) const;
-    /// The same where the time is not known.
+    /// The same if the time is not known.
     [[nodiscard]] std::uint32_t layer(std::uint64_t address) const;
     [[nodiscard]] const std::vector<Layer>& layers() const { return layers_; }
-    /// The layer of a zone's unknown times. Precondition: the layer is none but 0.
+    /// The layer of a zone's unknown times. Precondition: `layer` is not 0.
     [[nodiscard]] std::uint32_t unknown(std::uint32_t layer) const { return zones_[layers_[layer].zone].unknown; }
-    /// Some of this file lies where no other ever did.
+    /// Whether some part of this file is at an address where no other file ever was.
     [[nodiscard]] bool lies_alone(std::size_t file) const;
 
 private:

@@ -1,4 +1,4 @@
-/// Several captures of counters as one (docs/spec/dpu.md, 12.2): six counters a run are few, so runs count different
+/// Combines several captures of counters (docs/spec/dpu.md, 12.2): a run has only six counters, so runs count different
 /// events.
 #pragma once
 
@@ -8,10 +8,10 @@
 
 namespace waymark::analysis {
 
-/// As merge(), of captures of counters (unit `DPU`). An event that only some runs count is scaled to all of them, task
-/// by task and function by function, by the counter that all have in common, CYCLES where they have it; its metric is
-/// no longer exact, and says so. Table `runs` shows what each figure was in one run, and how far the runs lie apart;
-/// other tables are named after their capture. Precondition: at least one run.
+/// Like merge(), for captures of counters (unit `DPU`). An event that only some runs count is scaled to all runs, by
+/// task and by function, using a counter that all runs have in common, CYCLES if possible; its metric is marked as not
+/// exact. Table `runs` shows each figure in each run, and the spread between runs; other tables are named after their
+/// capture. Precondition: at least one run.
 [[nodiscard]] answers::Answers merge_counter_runs(std::vector<answers::Answers> runs);
 
 }  // namespace waymark::analysis

@@ -1,6 +1,6 @@
-/// What a trace of the Debug and Profiling Unit cost, and whom: counter values per task, function, call path, interrupt
-/// and range of code, activations, loops, user data, losses (docs/spec/dpu.md, section 12). Each interval between two
-/// readings goes to exactly one bucket, so every view adds up to what the counters say.
+/// Costs in a trace of the Debug and Profiling Unit: counter values by task, function, call path, interrupt and range
+/// of code, activations, loops, user data, losses (docs/spec/dpu.md, section 12). Each interval between two readings
+/// goes to exactly one bucket, so every view adds up to the counters' totals.
 #pragma once
 
 #include <array>
@@ -25,23 +25,24 @@
 
 namespace waymark::analysis {
 
-// ---- what is known of the recording
+// ---- facts about the recording
 
-/// DP_TC.IDFLT, from one place in the trace on: only what a task that matches has to do with makes entries (3.2, 5.1).
+/// The setting of DP_TC.IDFLT from one place in the trace on: with a filter, only changes from or to a matching task
+/// make entries (3.2, 5.1).
 struct DpuFilter {
-    std::uint64_t from{};  ///< offset of the first element it is in force for
+    std::uint64_t from{};  ///< offset of the first element to which it applies
     bool on = false;
     dpu::IdCompare compare{};  ///< DP_CR.TIDCM
     std::uint8_t rpid{}, rdid{};
     bool shows_did = false;  ///< DP_TC.TIDS: IDs in the trace are data IDs
     bool same_ids = false;   ///< both IDs of a context are the same number in this capture
 
-    /// Whether a context matches; none: that would take the ID that the trace does not show.
+    /// Whether a context matches; nullopt if that depends on the ID that the trace does not show.
     [[nodiscard]] std::optional<bool> matches(const dpu::TaskContext& context) const;
     [[nodiscard]] bool matches(std::uint8_t pid, std::uint8_t did) const;
 };
 
-/// Code at [first, second): of whatever lies there, or of one of DpuCode::images alone.
+/// Code at [first, second): of any image, or only of one of DpuCode::images.
 struct DpuCodeRange {
     std::uint32_t first{}, second{};
     std::size_t image = DpuCode::no_image;
@@ -50,31 +51,31 @@ struct DpuCodeRange {
 
 struct DpuSetup {
     std::optional<dpu::TraceMode> mode{};
-    bool complete = false;  ///< the unit had written all it had
+    bool complete = false;  ///< the unit had written everything
     std::optional<dpu::TaskContext> initial_context{};
     std::optional<dpu::Counters> initial{}, final{};
-    std::vector<DpuFilter> filters{};  ///< oldest first; none: everything makes entries
+    std::vector<DpuFilter> filters{};  ///< oldest first; empty: everything makes entries
     std::optional<std::pair<std::uint8_t, std::uint8_t>> initial_ids{};  ///< program and data ID of initial_context
-    std::optional<unsigned> cycles{};  ///< the counter that counts CYCLES, all of them and all the time
-    std::uint8_t within_cycles{};      ///< a bit for each counter that never counts more than `cycles` does
-    /// A bit for each counter whose value was written while tracing was on: its differences are no counts, and raise no
-    /// doubt.
+    std::optional<unsigned> cycles{};  ///< the counter that counts CYCLES, without qualifier and all the time
+    std::uint8_t within_cycles{};      ///< a bit for each counter that never counts more than `cycles`
+    /// A bit for each counter whose value was written while tracing was on: its differences are not counts, and are
+    /// never doubted.
     std::uint8_t rewritten{};
     std::vector<DpuCodeRange> ranges{};
-    std::size_t most_stays = std::size_t{1} << 20;  ///< kept one by one
+    std::size_t most_stays = std::size_t{1} << 20;  ///< number of stays that are stored individually
     /// The program ran before tracing began, or after it ended: its first or last stay is cut.
     bool began_before = false, ended_after = false;
-    /// Readings that cannot be true, by number from 0, ascending (dpu_doubts.h): nothing is added up by them, and the
-    /// interval between their neighbours is whole, but whose it is is not known.
+    /// Numbers of implausible readings, counting from 0, ascending (dpu_doubts.h). They are left out: the interval
+    /// between their neighbours is counted as a whole, but its owner is not known.
     std::vector<std::uint64_t> doubtful{};
 };
 
-/// Readings one after another, without doubtful ones. Each has what the trace says about it, or what the trace says
-/// when earlier readings are left out.
+/// Passes on consecutive readings without the doubtful ones. Each keeps its data from the trace, adjusted for
+/// readings that are left out.
 class DpuReadings {
 public:
     explicit DpuReadings(const DpuSetup& setup) : values_(setup.initial), doubtful_(setup.doubtful) {}
-    /// The next one; null: it is doubtful. Valid until the next call.
+    /// The next reading; null if it is doubtful. Valid until the next call.
     WM_INLINE const dpu::Reading* next(const dpu::Reading& reading) {
         if (number_++ == doubted_) [[unlikely]]
             return doubt();
@@ -83,9 +84,9 @@ public:
         values_ = reading.values;
         return &reading;
     }
-    /// Of the last that is not doubtful, or those that counting began with.
+    /// The values of the last reading that is not doubtful, or those at the beginning of counting.
     [[nodiscard]] const std::optional<dpu::Counters>& values() const { return values_; }
-    /// Those before were doubtful, and nothing came since.
+    /// Whether the preceding readings were doubtful.
     [[nodiscard]] bool skipped() const { return skipped_; }
 
 private:
@@ -95,30 +96,32 @@ private:
     static constexpr std::uint64_t nothing = ~std::uint64_t{0};
     std::optional<dpu::Counters> values_;
     std::vector<std::uint64_t> doubtful_;
-    std::size_t next_ = 0;  ///< in doubtful_, after doubted_
+    std::size_t next_ = 0;  ///< index in doubtful_, after doubted_
     std::uint64_t number_ = 0, doubted_ = doubtful_.empty() ? nothing : doubtful_[next_++];
     bool skipped_ = false;
     dpu::Reading joined_;
 };
 
-// ---- what it cost
+// ---- costs
 
 struct DpuTask {
-    DpuCounts sum{}, sampled{}, tail{};  ///< all counts; the part from samples alone; the part after the last reading
-    /// Uninterrupted stays of which the trace has begin and end; outside modes TASK and FLOW stretches between samples.
+    DpuCounts sum{}, sampled{}, tail{};  ///< all counts; the part from samples only; the part after the last reading
+    /// Uninterrupted stays whose beginning and end are in the trace; outside modes TASK and FLOW stretches between
+    /// samples.
     DpuSpread stays;
-    /// Modes TASK, FLOW, EONCE_RAW and EONCE_COMP: stays that the trace shows. Where something is missing, what may be
-    /// one stay counts once.
+    /// Modes TASK, FLOW, EONCE_RAW and EONCE_COMP: number of stays in the trace. Where trace is missing, two stays that
+    /// may be one count once.
     std::uint64_t entered = 0;
-    bool known = true;  ///< not: what came before the first value there is; `sum` lacks it
+    bool known = true;  ///< false: counts from before the first available value are missing in `sum`
 };
 
-/// One uninterrupted stay of a context. Outside modes TASK and FLOW: a stretch between samples that show no other.
+/// One uninterrupted stay of a context. Outside modes TASK and FLOW: a stretch between samples that show no other
+/// context.
 struct DpuStay {
     dpu::TaskContext context;
-    std::uint64_t begin{}, end{};  ///< cycles, or numbers of readings where none counts cycles
+    std::uint64_t begin{}, end{};  ///< cycles, or numbers of readings if no counter counts cycles
     DpuCounts counts{};
-    bool begins = true;  ///< the trace shows where it begins
+    bool begins = true;  ///< the trace shows its beginning
 };
 
 struct DpuRange {
@@ -130,37 +133,37 @@ struct DpuDatum {
     Offset offset;
     std::optional<dpu::TaskContext> context;
     std::uint32_t value{};
-    std::uint64_t time{};  ///< at the reading before
+    std::uint64_t time{};  ///< at the previous reading
 };
 
-/// Differences of 2^30 or more: so much happened, and the counter may have wrapped unseen, or a word of the trace is
-/// damaged. A damaged value makes one of the two differences around it negative, which is such a difference, unless the
-/// true one is larger than the damage; `DpuDoubts` finds these.
+/// Differences of 2^30 or more: either the events occurred, and the counter may have wrapped unnoticed, or a word of
+/// the trace is damaged. A damaged value makes one of the two differences around it negative, which appears as such a
+/// difference, unless the true one is larger than the damage; `DpuDoubts` finds these.
 struct DpuWide {
     std::uint64_t intervals = 0;
-    std::uint64_t lossy = 0;      ///< of them: something in them is missing
-    std::uint64_t beyond = 0;     ///< intervals beside them in which WAIT or a stall counted more than CYCLES
-    std::uint8_t counters = 0;    ///< a bit for each that had one
-    std::optional<Offset> first;  ///< the reading at whose end the first was seen; none: the final values
+    std::uint64_t lossy = 0;      ///< number of them in which entries are missing
+    std::uint64_t beyond = 0;     ///< further intervals in which WAIT or a stall counted more than CYCLES
+    std::uint8_t counters = 0;    ///< a bit for each counter with such a difference
+    std::optional<Offset> first;  ///< the reading at the end of the first such interval; nullopt: the final values
 };
 
-/// What such a difference means, in every command's words.
+/// The meaning of such a difference, in the words of every command.
 inline constexpr std::string_view wide_means = "a damaged word, or it wrapped unseen";
 
-/// Readings that were left out (DpuSetup::doubtful).
+/// Readings that were omitted (DpuSetup::doubtful).
 struct DpuDoubted {
     std::uint64_t readings = 0;
-    std::uint64_t intervals = 0;        ///< that replace those around them
-    DpuCounts counts{};                 ///< of these: in all sums, and nobody's
+    std::uint64_t intervals = 0;        ///< number of intervals that replace those around them
+    DpuCounts counts{};                 ///< counts of these intervals: included in all sums, without an owner
     std::optional<Offset> first, last;  ///< entries
 };
 
-/// One counter, from what its buckets hold to what it said itself.
+/// One counter: the sum of its buckets compared with the counter's own values.
 struct DpuReconciled {
-    std::uint64_t sum{}, intervals{};           ///< of all buckets; of all intervals
-    std::optional<std::uint32_t> from{}, to{};  ///< first and last value known
+    std::uint64_t sum{}, intervals{};           ///< sum of all buckets; sum of all intervals
+    std::optional<std::uint32_t> from{}, to{};  ///< first and last known value
     [[nodiscard]] std::uint32_t counted() const { return from && to ? (*from - *to) & dpu::counter_mask : 0; }
-    /// Not 0: something is wrong.
+    /// If not 0, something is wrong.
     [[nodiscard]] std::uint64_t residual() const {
         if (sum != intervals) return sum - intervals;
         return from && to ? ((sum & dpu::counter_mask) - counted()) & dpu::counter_mask : 0;
@@ -174,42 +177,42 @@ public:
     DpuCosts(DpuSetup setup, const DpuCode& code);
     ~DpuCosts() override;
     void consume(const dpu::Batch& batch) override;
-    /// The trace ends here: what comes after its last reading, and what is still open.
+    /// The trace ends here: adds the time after its last reading, and closes what is open.
     void finish();
 
     [[nodiscard]] const std::map<DpuOwner, DpuTask>& tasks() const { return tasks_; }
     [[nodiscard]] const DpuCounts& total() const { return total_; }
     [[nodiscard]] const std::vector<DpuStay>& stays() const { return stays_; }
     [[nodiscard]] std::uint64_t stays_left_out() const { return stays_left_out_; }
-    /// Mode FLOW. Costs that belong to no function are under those names in angle brackets.
+    /// Mode FLOW. Costs without a function are listed under a name in angle brackets.
     [[nodiscard]] const std::map<DpuCode::Function, DpuFunctionCost>& functions() const { return calls_.functions(); }
     [[nodiscard]] const std::vector<DpuPath>& paths() const { return calls_.paths(); }
     [[nodiscard]] std::uint64_t returns_without_call() const { return calls_.returns_without_call(); }
-    /// Functions that took the place of another: code went on in them by a jump, which the trace does not have. They
+    /// Number of functions that replaced another: code continued in them by a jump, which is not in the trace. They
     /// count as called.
     [[nodiscard]] std::uint64_t jumps() const { return calls_.jumps(); }
-    /// Of the intervals with such a jump those that may have spent any part of their cost before it; they are
+    /// Number of intervals with such a jump whose cost may have been spent before it in any part; see
     /// `DpuFunctionCost::crossed`.
     [[nodiscard]] std::uint64_t crossings() const { return calls_.crossings(); }
     [[nodiscard]] const std::map<std::uint32_t, DpuService>& services() const { return calls_.services(); }
     [[nodiscard]] const std::vector<DpuRange>& ranges() const { return ranges_; }
     [[nodiscard]] const DpuCounts& outside_ranges() const { return outside_; }
-    /// By the last address.
+    /// By last address of the loop.
     [[nodiscard]] const std::map<DpuCode::Place, DpuLoop>& loops() const { return loops_.loops(); }
     [[nodiscard]] bool runs_of_loops_uncertain() const { return loops_.uncertain(); }
     [[nodiscard]] const std::vector<DpuDatum>& data() const { return data_; }
-    /// Whether the rows of a view, which add up to `rows`, hold all that was counted.
+    /// Compares the rows of a view, whose sum is `rows`, with everything that was counted.
     [[nodiscard]] std::array<DpuReconciled, dpu::counter_count> reconciled(const DpuCounts& rows) const;
     [[nodiscard]] std::uint64_t readings() const { return readings_; }
     [[nodiscard]] const DpuWide& wide() const { return wide_; }
-    /// IDFLT was on for some of the trace.
+    /// Whether IDFLT was on for some part of the trace.
     [[nodiscard]] bool filtered() const;
-    /// It was on for a part of the trace only, or compared with other IDs in another part.
+    /// Whether it was on for only a part of the trace, or compared with different IDs.
     [[nodiscard]] bool filter_changed() const;
-    /// Counts that nobody is known to have had: where something is missing, or where the ID that decides is not shown.
+    /// Whether there are counts without a known owner: where trace is missing, or the deciding ID is not shown.
     [[nodiscard]] bool has_unattributed() const;
     [[nodiscard]] const DpuDoubted& doubted() const { return doubted_; }
-    /// All intervals are of tasks that changes of flow show (modes TASK and FLOW).
+    /// Whether changes of flow show the task of every interval (modes TASK and FLOW).
     [[nodiscard]] bool knows_stays() const { return changes_; }
     [[nodiscard]] bool knows_time() const { return setup_.cycles.has_value(); }
     [[nodiscard]] std::uint64_t time() const { return time_; }
@@ -233,16 +236,16 @@ private:
     const DpuCode& code_;
     bool changes_ = false;  ///< mode TASK or FLOW: readings come with changes of flow
 
-    bool eonce_ = false;  ///< mode EONCE_RAW or EONCE_COMP: every change of context is shown
+    bool eonce_ = false;  ///< mode EONCE_RAW or EONCE_COMP: every change of context is in the trace
 
-    std::optional<dpu::TaskContext> shown_;    ///< the last that was, before something was missing too
-    std::optional<dpu::TaskContext> context_;  ///< shown by the reading before
-    std::optional<Place> run_;                 ///< where the run behind that reading began
+    std::optional<dpu::TaskContext> shown_;    ///< the last known context before a loss
+    std::optional<dpu::TaskContext> context_;  ///< known from the previous reading
+    std::optional<Place> run_;                 ///< beginning of the run after that reading
     std::uint32_t run_came_from_{};            ///< source of the change of flow that led there
     DpuReadings readings_checked_;
     std::optional<dpu::Counters> first_values_;
-    std::optional<std::uint64_t> reading_at_;  ///< offset of the reading before
-    bool lossy_ = false;                       ///< something was lost since
+    std::optional<std::uint64_t> reading_at_;  ///< offset of the previous reading
+    bool lossy_ = false;                       ///< trace was lost since that reading
     bool mixed_ = false;
     DpuCounts total_{}, intervals_{};
     std::uint64_t readings_ = 0, time_ = 0;

@@ -1,4 +1,4 @@
-/// Who called whom, from changes of flow of the DPU (mode FLOW), and what that cost: functions, call paths, services.
+/// The call tree from changes of flow of the DPU (mode FLOW), and its costs: functions, call paths, services.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,17 @@ namespace waymark::analysis {
 
 struct DpuFunctionCost {
     std::uint64_t calls = 0;
-    DpuCounts self{}, inclusive{}, crossed{};  ///< crossed: of self, intervals that a jump takes to another function
-    DpuSpread activations;                     ///< outermost, from its call to its return
-    bool known = true;                         ///< as DpuTask::known
+    DpuCounts self{}, inclusive{},
+        crossed{};          ///< crossed: part of self, in intervals during which a jump leads to another function
+    DpuSpread activations;  ///< outermost activations, from call to return
+    bool known = true;      ///< as DpuTask::known
 };
 
-/// A node of the call tree; the first is the root of all.
+/// A node of the call tree; the first is the root.
 struct DpuPath {
     std::size_t parent = 0;
     DpuCode::Function function;
-    std::optional<dpu::TaskContext> root;  ///< of a task: names the root
+    std::optional<dpu::TaskContext> root;  ///< for the root node of a task: its context
     bool service = false;                  ///< an interrupt or a system call
     std::uint64_t calls = 0;
     DpuCounts self{};
@@ -34,7 +35,7 @@ struct DpuPath {
 };
 
 struct DpuService {
-    DpuSpread stays;  ///< from entry to return, what interrupted it included
+    DpuSpread stays;  ///< from entry to return, including interruptions
 };
 
 /// A stack of calls for each task.
@@ -45,22 +46,22 @@ public:
     /// `code` is borrowed.
     explicit DpuCalls(const DpuCode& code) : code_(code), paths_(1) {}
 
-    /// An interval passed: services that are open take part in it.
+    /// An interval passed: adds it to open services.
     void pass(const DpuCounts& counts);
-    /// An interval passed that a filter leaves out: where services that are open end is not known.
+    /// An interval passed that a filter excludes: the ends of open services are not known.
     void pass_unseen() { open_services_.clear(); }
-    /// It belongs to somebody. `run`: where the code began that ran in it, if that is known; `last_pc`: where it left.
-    /// `known`: every count of the stay was observed.
+    /// The interval belongs to a known context. `run`: the beginning of the code in the interval, if known; `last_pc`:
+    /// its end. `known`: every count of the stay was observed.
     void book(const DpuOwner& who, const DpuCounts& counts, const std::optional<Place>& run,
               const std::optional<Place>& last_pc, bool known);
-    /// A change of flow, or of the task alone, away from `before`; none: from an unknown context.
+    /// A change of flow, or only of the task, away from `before`; nullopt: from an unknown context.
     void change(const dpu::Element& element, const std::optional<dpu::TaskContext>& before);
-    /// Something is missing: which calls are open is not known.
+    /// Trace is missing: it is not known which calls are open.
     void lose();
     /// The end: all calls return.
     void finish();
 
-    /// Costs that belong to no function are under those names in angle brackets.
+    /// Costs without a function are listed under a name in angle brackets.
     [[nodiscard]] const std::map<DpuCode::Function, DpuFunctionCost>& functions() const { return functions_; }
     [[nodiscard]] const std::vector<DpuPath>& paths() const { return paths_; }
     [[nodiscard]] const std::map<std::uint32_t, DpuService>& services() const { return services_; }

@@ -1,7 +1,7 @@
-/// Which readings of a Debug and Profiling Unit's counters cannot be true. Counters count down and on, so a damaged
-/// value stands out by the differences around it: one of them is negative, which reads as one of 2^30 or more, or more
-/// was stalled than there were cycles, and without that reading they fit (docs/spec/dpu.md, 12.1). A difference of that
-/// size that no reading explains stays as it is: so much may have happened.
+/// Finds implausible readings of a Debug and Profiling Unit's counters. Counters count down continuously, so a damaged
+/// value is visible in the differences around it: one of them is negative, which appears as 2^30 or more, or more
+/// cycles were stalled than passed; and without that reading the differences are plausible (docs/spec/dpu.md, 12.1). A
+/// difference of that size that no single reading explains is kept: the events may really have occurred.
 #pragma once
 
 #include <array>
@@ -31,31 +31,32 @@ public:
     void consume(const dpu::Batch& batch) override;
     /// The trace ends here.
     void finish();
-    /// Numbers of readings from 0, ascending; beyond `most_readings` none are doubted.
+    /// Numbers of doubtful readings, counting from 0, ascending; after `most_readings` none is added.
     [[nodiscard]] const std::vector<std::uint64_t>& readings() const { return doubtful_; }
 
 private:
     struct Seen {
         std::uint64_t number{};
-        std::optional<dpu::Counters> values{};  ///< none: what came before the first reading is not known
+        std::optional<dpu::Counters> values{};  ///< nullopt: the values before the first reading are not known
     };
     void take(const Seen& seen);
     void judge(bool ended);
     [[nodiscard]] dpu::Counters usual() const;
     [[nodiscard]] bool fits(const Seen& before, const Seen& after, const dpu::Counters& most) const;
     [[nodiscard]] bool beyond(const dpu::Counters& before, const dpu::Counters& after) const;
-    /// What lies between this reading in the window and the next cannot be.
+    /// Whether the difference between this reading in the window and the next one is implausible.
     [[nodiscard]] bool is_step(std::size_t at) const;
 
     std::optional<dpu::Counters> final_;
     std::optional<unsigned> cycles_;
     std::uint8_t within_cycles_ = 0, rewritten_ = 0;
     std::uint64_t readings_ = 0;
-    std::array<std::uint64_t, dpu::counter_count> large_{};                  ///< differences so large, by counter
-    std::array<std::array<std::uint64_t, 32>, dpu::counter_count> sizes_{};  ///< the others, by counter and bits
+    std::array<std::uint64_t, dpu::counter_count> large_{};  ///< number of large differences, by counter
+    std::array<std::array<std::uint64_t, 32>, dpu::counter_count>
+        sizes_{};  ///< number of other differences, by counter and number of bits
     std::uint64_t differences_ = 0;
-    std::vector<Seen> window_;         ///< the first is believed
-    std::optional<std::size_t> step_;  ///< of the first difference in the window that cannot be: the reading before it
+    std::vector<Seen> window_;         ///< the first reading is trusted
+    std::optional<std::size_t> step_;  ///< index of the reading before the first implausible difference in the window
     std::vector<std::uint64_t> doubtful_;
 };
 

@@ -1,5 +1,5 @@
-/// What a trace of the Debug and Profiling Unit lost, and which of its figures cannot be true: every command and the
-/// doctor take their sentences from here.
+/// Losses of a trace of the Debug and Profiling Unit, and implausible figures: every command and the doctor take their
+/// sentences from here.
 #pragma once
 
 #include <cstdint>
@@ -19,44 +19,44 @@ struct DpuFinding {
     enum class Kind : std::uint8_t {
         // losses
         no_room,         ///< entries found no room in the trace write buffer
-        no_room_unseen,  ///< the same, and the trace does not say where
+        no_room_unseen,  ///< the same, but the trace does not show where
         held,            ///< software held tracing (TMPDIS)
         off,             ///< tracing was off (EN = 0) for a part of the run
-        unplaced,        ///< tracing was off, nobody knows where in the trace
+        unplaced,        ///< tracing was off, at an unknown place in the trace
         overwritten,     ///< the buffer wrapped
-        cut,             ///< the file of the buffer is shorter than what was written
-        gap,             ///< bytes that are no entry
+        cut,             ///< the file of the buffer is shorter than the trace written
+        gap,             ///< bytes that are not an entry
         incomplete,      ///< the unit still held trace
-        ended,           ///< the recording ended before the run did
+        ended,           ///< the recording ended before the run
         // doubts
-        readings,     ///< readings that cannot be true
+        readings,     ///< implausible readings
         wide,         ///< differences of 2^30 or more
-        wide_lossy,   ///< the same where entries are missing
-        beyond,       ///< more was stalled than there were cycles
+        wide_lossy,   ///< the same, where entries are missing
+        beyond,       ///< more cycles were stalled than passed
         rewritten,    ///< the value of a counter was written while tracing was on
         next_to_gap,  ///< entries next to damage
         unmoved       ///< no counter moved
     };
     Kind kind{};
     answers::Finding::Severity severity{};
-    std::string what;  ///< a sentence without its capital and its end
+    std::string what;  ///< a sentence without capital letter and full stop
     std::string todo{};
     std::optional<Offset> first{};           ///< in the trace
     GapReason reason{};                      ///< of `gap`
-    std::uint64_t times = 1;                 ///< stretches, at least 1
-    std::optional<std::uint64_t> bytes{};    ///< of trace; absent: not known
-    std::optional<std::uint64_t> records{};  ///< entries or readings; absent: not known
+    std::uint64_t times = 1;                 ///< number of stretches, at least 1
+    std::optional<std::uint64_t> bytes{};    ///< bytes of trace; absent: not known
+    std::optional<std::uint64_t> records{};  ///< number of entries or readings; absent: not known
 };
 
-/// What is missing from the trace: it was lost, or not traced on purpose, for a part of the run.
+/// Trace that is missing for a part of the run: it was lost, or deliberately not traced.
 [[nodiscard]] std::vector<DpuFinding> dpu_losses(const DpuSaid& said);
-/// What IDFLT leaves out on purpose, in one sentence; empty: nothing.
+/// What IDFLT deliberately excludes, in one sentence; empty: nothing.
 [[nodiscard]] std::string dpu_left_out(const DpuSaid& said);
-/// How much of the run the trace is: from `dpu_losses`, `dpu_doubts` and what IDFLT leaves out.
+/// How much of the run the trace covers, from `dpu_losses`, `dpu_doubts` and the exclusion by IDFLT.
 [[nodiscard]] answers::Account dpu_account(const DpuSaid& said, const DpuCosts& costs);
-/// The trace has everything that the unit was asked to trace, and no doubt about any part.
+/// Whether the trace contains everything that the unit was asked to trace, without doubtful parts.
 [[nodiscard]] bool is_whole(const DpuSaid& said, const DpuCosts& costs);
-/// What there is but cannot be so, or hardly. `counter`: whose counts sentences give.
+/// Values in the trace that are impossible or implausible. `counter`: the counter whose counts the sentences state.
 [[nodiscard]] std::vector<DpuFinding> dpu_doubts(const DpuCosts& costs, const DpuSaid& said, unsigned counter);
 
 }  // namespace waymark::analysis

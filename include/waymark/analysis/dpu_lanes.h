@@ -1,4 +1,4 @@
-/// Who had the core when, as a picture.
+/// A picture of which task ran when.
 #pragma once
 
 #include <array>
@@ -11,13 +11,14 @@
 
 namespace waymark::analysis {
 
-/// A task in user or supervisor state, and how much of each of 64 equal parts of the time it ran, from 0 to 1.
+/// A task in user or supervisor state, and the share of each of 64 equal parts of the time in which it ran, from 0 to
+/// 1.
 struct DpuLane {
     static constexpr std::size_t columns = 64;
     std::string who;
     std::array<double, columns> parts{};
 };
-/// By task ID, user state first.
+/// Sorted by task ID, user state first.
 [[nodiscard]] std::vector<DpuLane> dpu_lanes(const DpuCosts& costs, const DpuSaid& said);
 
 }  // namespace waymark::analysis

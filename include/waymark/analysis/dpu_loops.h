@@ -1,5 +1,5 @@
-/// Loops in a compressed trace of the DPU (mode EONCE_COMP): how often each ran and jumped back. A run whose entry an
-/// interrupt, an inner loop or a call cuts in two is one run (docs/spec/dpu.md, 5.4).
+/// Loops in a compressed trace of the DPU (mode EONCE_COMP): number of runs and of backward jumps. A run whose entry an
+/// interrupt, an inner loop or a call splits in two counts as one run (docs/spec/dpu.md, 5.4).
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ namespace waymark::analysis {
 
 struct DpuLoop {
     bool is_short = false;
-    /// From entry to exit. Those without a jump back leave no entry in the trace.
+    /// Runs from entry to exit. Runs without a backward jump leave no entry in the trace.
     std::uint64_t runs = 0;
-    std::uint64_t jumps = 0;  ///< back, in all runs
-    /// Iterations of one run.
+    std::uint64_t jumps = 0;  ///< backward jumps in all runs
+    /// Minimum and maximum number of iterations of one run.
     std::uint64_t least = std::numeric_limits<std::uint64_t>::max(), most = 0;
     std::optional<std::uint32_t> start{};
-    /// A run may have been counted as a part of the one before it: there may be more runs, and no fewer.
+    /// A run may have been counted as part of the previous one: the true number of runs may be larger, but not smaller.
     bool uncertain = false;
     [[nodiscard]] std::uint64_t iterations() const { return jumps + runs; }
 };
@@ -37,22 +37,22 @@ public:
     explicit DpuLoops(const DpuCode& code) : code_(code) {}
     /// Elements of the trace, in order.
     void take(const dpu::Element& element);
-    /// Something is missing: what ran before may have ended, and may have begun again.
+    /// Trace is missing: earlier runs may have ended, and may have begun again.
     void lose();
     void finish();
-    /// By the last address.
+    /// By last address of the loop.
     [[nodiscard]] const std::map<Place, DpuLoop>& loops() const { return loops_; }
     [[nodiscard]] bool uncertain() const;
 
 private:
-    /// A run that may not be over.
+    /// A run that may still continue.
     struct Open {
         Place last;
         std::optional<std::uint32_t> start;
         std::uint64_t jumps = 0;
-        bool inside = true;       ///< its body runs; otherwise what was called from `left_at`
-        bool sure = true;         ///< that it still runs
-        std::uint32_t left_at{};  ///< a call, as far as is known
+        bool inside = true;       ///< its body runs; otherwise code that was called from `left_at`
+        bool sure = true;         ///< it certainly still runs
+        std::uint32_t left_at{};  ///< the presumed call
         [[nodiscard]] bool has(std::uint32_t address) const {
             return address <= last.address && (!start || address >= *start);
         }
@@ -60,8 +60,8 @@ private:
     using Stack = std::vector<Open>;
     struct Seen {
         DpuLoop loop;
-        bool compressed = false;  ///< the trace has a loop entry, not only pairs that jump back
-        bool dropped = false;     ///< some of its runs were forgotten and may go on
+        bool compressed = false;  ///< the trace has a loop entry, not only pairs with a backward jump
+        bool dropped = false;     ///< some of its runs were dropped and may continue
     };
 
     void run(const dpu::Element& element, std::uint64_t jumps);

@@ -1,5 +1,5 @@
-/// Tables of what the counters of a Debug and Profiling Unit counted, one for each view: `waymark dpu` prints them, and
-/// `Answers` of the capture contain the same (docs/spec/dpu.md, section 12).
+/// Tables of the counts of a Debug and Profiling Unit, one for each view: `waymark dpu` prints them, and `Answers` of
+/// the capture contain the same (docs/spec/dpu.md, section 12).
 #pragma once
 
 #include <cstddef>
@@ -15,21 +15,21 @@
 
 namespace waymark::analysis {
 
-/// A table of one view. Its title is the view's name, its note a sentence on what its rows are.
+/// A table of one view. Its title is the view's name, its note a sentence about its rows.
 struct DpuTable {
     answers::Table table{};
-    std::size_t left_out{};          ///< rows that are not in the table
-    std::optional<DpuCounts> sum{};  ///< of all rows, where they must add up to what the counters counted
-    std::string empty{};             ///< why there is no row
+    std::size_t left_out{};          ///< number of omitted rows
+    std::optional<DpuCounts> sum{};  ///< sum of all rows, if it must equal the counters' totals
+    std::string empty{};             ///< why there are no rows
 };
 
-/// Makes the tables of a decoded trace. What it is made from is borrowed.
+/// Makes the tables of a decoded trace. All inputs are borrowed.
 class DpuTables {
 public:
     /// Rows are sorted by counter `sorted_by`.
     DpuTables(const DpuCosts& costs, const DpuCode& code, const DpuSaid& said, unsigned sorted_by);
 
-    // At most `most` rows; 0: all.
+    // Returns at most `most` rows; 0: all.
     [[nodiscard]] DpuTable tasks(std::size_t most = 0) const;
     [[nodiscard]] DpuTable functions(std::size_t most = 0) const;
     [[nodiscard]] DpuTable paths(std::size_t most = 0) const;
@@ -37,16 +37,16 @@ public:
     [[nodiscard]] DpuTable timeline(std::size_t most = 0) const;
     [[nodiscard]] DpuTable loops(std::size_t most = 0) const;
     [[nodiscard]] DpuTable data(std::size_t most = 0) const;
-    /// `names` of `ranges`, in the order of DpuSetup::ranges. Ranges that overlap have no sum.
+    /// `names`: names of DpuSetup::ranges, in order. Overlapping ranges have no sum.
     [[nodiscard]] DpuTable ranges(const std::vector<std::string>& names, std::vector<DpuCodeRange> ranges) const;
     /// Figures derived from the counters, by task or by function.
     [[nodiscard]] DpuTable ratios(bool by_function) const;
     /// Entries, gaps and losses of the buffer.
     [[nodiscard]] DpuTable health() const;
-    /// Whether rows that add up to `sum` agree with what the counters say.
+    /// Compares rows that add up to `sum` with the counters' own values.
     [[nodiscard]] answers::Table reconciliation(const DpuCounts& sum) const;
 
-    /// That a view needs a trace mode, which `option` of --mode records.
+    /// Says that a view needs a trace mode, which `option` of --mode records.
     [[nodiscard]] std::string needs(std::string_view mode, std::string_view option) const;
     /// Names from the root to a node of DpuCosts::paths, separated by `;` as in folded stacks.
     [[nodiscard]] std::string path_text(std::size_t path) const;
@@ -64,12 +64,12 @@ private:
     const DpuCode& code_;
     const DpuSaid& said_;
     const unsigned key_;
-    std::vector<unsigned> counters_;  ///< those that count something, connected or not
+    std::vector<unsigned> counters_;  ///< counters that count an event, connected or not
 };
 
-/// `main`; its address where it has no name.
+/// A function's name, such as `main`, or its address if it has none.
 [[nodiscard]] std::string function_text(const DpuCode::Function& function);
-/// `user 7 (codec)`, with the name that the capture gives the task.
+/// A context with the capture's name for the task: `user 7 (codec)`.
 [[nodiscard]] std::string context_text(const DpuSaid& said, const dpu::TaskContext& context);
 /// The same, or `<unattributed>`.
 [[nodiscard]] std::string owner_text(const DpuSaid& said, const DpuOwner& owner);

@@ -1,4 +1,4 @@
-/// The file that sampled branches are wanted of, for formats that are of one file.
+/// Chooses the file for formats that contain sampled branches of one file.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace waymark::analysis {
 
-/// The file, as recorded, of this path or name; empty: the only one that branches are in. Errors: `usage`: there is
-/// none of that name, or several.
+/// The recorded file with this path or name; if empty, the only file with branches. Errors: `usage`: no file or several
+/// files match.
 [[nodiscard]] Result<std::string> file_of_branches(const Branches& branches, Program& program, const std::string& name);
 
 }  // namespace waymark::analysis

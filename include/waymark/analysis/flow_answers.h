@@ -40,63 +40,64 @@
 
 namespace waymark::analysis {
 
-/// One source in one buffer, decoded.
+/// The decoded stream of one source in one buffer.
 struct FlowStream {
     const FlowSink* sink{};  ///< finished
-    std::string source;      ///< its name; streams of one source are one
+    std::string source;      ///< its name; streams with the same name form one source
     isa::DecodeOptions decode{};
     std::string buffer{};
-    const FlowTimeline* timeline{};  ///< finished; null: none was asked for
-    const FlowSteps* steps{};        ///< with a timeline, of which it has the times; null: none were asked for
+    const FlowTimeline* timeline{};  ///< finished; null: no timeline was requested
+    const FlowSteps* steps{};        ///< requires a timeline, from which it takes times; null: not requested
 };
 
 using ProgramFile = image::LoadedFile;
 
-/// What runs with a Context ID.
+/// The process and thread of a Context ID.
 struct ContextName {
     std::string process, thread;  ///< `sort[100]`, `worker[101]`
 };
 
 struct FlowAnswersOptions {
     std::vector<ProgramFile> files{};
-    bool instructions = false;  ///< with blocks, branches, lines and loops
-    /// Instructions also of functions that were never seen to be entered, where their code is known. They are
-    /// `not_executed`, or `not_observed` if flow was lost within the trace and came back elsewhere than in the caller.
+    bool instructions = false;  ///< including blocks, branches, lines and loops
+    /// Includes instructions of functions that were never seen to be entered, if their code is known. They are
+    /// `not_executed`, or `not_observed` if flow was lost within the trace and returned elsewhere than in the caller.
     bool all_functions = false;
-    bool inlined = false;  ///< with instructions: the inlined calls they lie in
-    bool ranges = false;   ///< exact ranges and branches by image (analysis/image_tables.h), which others fill
+    bool inlined = false;  ///< with instructions: their inlined calls
+    bool ranges = false;   ///< exact ranges and branches by image, which other functions fill (analysis/image_tables.h)
     bool cycles = false;   ///< cycles were traced
-    /// The capture has sources beside these streams' sources: the tree of calls begins with the source's name.
+    /// The capture has other sources than these streams' sources: the call tree has a root for each source.
     bool several_sources = false;
-    /// The streams are a part of the run: the rest could have run everything, so what did not run is not observed.
+    /// The streams cover a part of the run: any code could have run in the rest, so code that did not run is not
+    /// observed.
     bool partial = false;
-    bool lower_bounds = false;  ///< something of the run is missing, so that what was decoded is less than what ran
-    /// Number of stretches of the run that the streams contain, where the units did not trace between them: counts are
-    /// then estimates. 0: the streams are no such stretches.
+    bool lower_bounds = false;  ///< a part of the run is missing, so the results are lower bounds
+    /// Number of stretches of the run in the streams, if the units did not trace between them: counts are then
+    /// estimates. 0: the streams are not such stretches.
     std::uint64_t stretches = 0;
     bool sampled = false;  ///< the streams are samples of branches
-    /// Of the timestamps: how many ticks are a second; 0: not known.
+    /// Rate of timestamps, in ticks per second; 0: not known.
     std::uint64_t ticks_per_second = 0;
     std::size_t most_slices = 200000;
-    bool timestamps = true;  ///< the axis of the timeline is time, where the trace has timestamps
-    /// Names of Context IDs that are threads. None: they have no names.
+    bool timestamps = true;  ///< use time for the timeline's axis if the trace has timestamps
+    /// Names of Context IDs that are threads. Empty: they have no names.
     std::function<ContextName(std::uint32_t)> context_name{};
-    answers::Steps* steps = nullptr;  ///< gets the steps of the streams that have some
-    /// What ran before the streams begin, by their addresses. Borrowed; null: nothing, or `partial`.
+    answers::Steps* steps = nullptr;  ///< gets the steps of the streams
+    /// Code that ran before the streams begin, by address. Borrowed; null: none is known, or see `partial`.
     const capture::RanBefore* ran_before = nullptr;
-    FlowWindow window{};  ///< that timelines and steps were made with
+    FlowWindow window{};  ///< the window of timelines and steps
 };
 
-/// How often units did not trace for a while, by their own choice, amid what they traced.
+/// How often units stopped tracing for a while, by their own programming.
 struct StretchesOff {
     std::uint64_t all{};
-    /// Stretches that address filters do not explain: the code that they left out was traced at other times.
+    /// Stretches that address filters do not explain, since the excluded code was traced at other times.
     std::uint64_t not_by_address{};
 };
-/// Of streams with calls.
+/// For streams with calls.
 [[nodiscard]] StretchesOff stretches_off(const std::vector<FlowStream>& streams);
 
-/// Fills `answers` but for `capture`, `unit`, `version`, `trace_bytes`, summary and health.
+/// Fills `answers` except for `capture`, `unit`, `version`, `trace_bytes`, summary and health.
 void fill_flow_answers(answers::Answers& answers, const std::vector<FlowStream>& streams,
                        const FlowAnswersOptions& options);
 

@@ -45,39 +45,38 @@
 
 namespace waymark::analysis {
 
-/// Where flow is, and what branches, events and losses mean for the stacks of calls.
+/// Tracks the place of flow, and applies branches, events and losses to the stacks of calls.
 class FlowCalls {
 public:
     using Limits = CallStacks::Limits;
     using Tree = CallStacks::Tree;
     using LeftOut = CallStacks::LeftOut;
 
-    /// `code` is borrowed. `open`: what came before is not known, and will be (a fork).
+    /// `code` is borrowed. `open`: the earlier flow is not known yet, but will be (a fork).
     FlowCalls(FlowCode& code, bool open, const Limits& limits);
     explicit FlowCalls(FlowCode& code, bool open = false) : FlowCalls(code, open, Limits{}) {}
 
     /// A fork's first.
     void begin_at(const flow::Context& context) { stacks_.use({context.context_id, context.vmid}); }
     void consume(const flow::Batch& batch, FlowCounts& counts);
-    /// Takes in what came next. `fork` is of no use after it.
+    /// Joins the flow that follows. `fork` cannot be used afterwards.
     void join(FlowCalls& fork, FlowCounts& counts);
     /// The end of the stream: all calls end. Not for forks.
     void finish(FlowCounts& counts);
-    /// The end of the stream, but not of the thread, whose next stream `next` is to decode: all stacks go on there, as
-    /// after tracing was switched off. Before `finish`, and before anything else of `next`.
+    /// The end of the stream, but not of the thread; `next` will decode the thread's next stream: all stacks continue
+    /// there, as after tracing was switched off. Call it before `finish`, and before any other use of `next`.
     void hand_over(FlowCalls& next, FlowCounts& counts);
-    /// Calls that streams before this one made and handed over: FlowCounts::carried has what passed until they
-    /// returned.
+    /// Calls that earlier streams made and handed over: FlowCounts::carried has their costs until they returned.
     [[nodiscard]] const std::vector<CarriedCall>& carried() const { return stacks_.carried(); }
 
-    /// After `finish`: by Context ID, in the order of their first sight.
+    /// After `finish`: by Context ID, in order of first occurrence.
     [[nodiscard]] std::vector<Tree> trees() const { return stacks_.trees(); }
-    /// After `finish`: what ran at each exception level.
+    /// After `finish`: work at each exception level.
     [[nodiscard]] const FlowLevels& levels() const { return levels_; }
 
-    /// What there was no room for.
+    /// What did not fit.
     [[nodiscard]] const LeftOut& left_out() const { return stacks_.left_out(); }
-    /// Number of repeats (flow::Repeat) that were taken as one.
+    /// Number of repeats (flow::Repeat) that were applied in one step.
     [[nodiscard]] std::uint64_t repeated() const { return stacks_.repeated(); }
     void observe(CallObserver* observer) { stacks_.observe(observer); }
     /// Instructions and cycles so far, of all stacks and of lost flow.
@@ -85,7 +84,7 @@ public:
 
 private:
     using Go = CallStacks::Go;
-    /// What the last range or event leads to.
+    /// The effect of the last range or event.
     enum class Wait : std::uint8_t { no, call, function_return, exception_return, jump, leaves, vector };
 
     static constexpr std::uint64_t nothing = CallStacks::nothing;
@@ -101,7 +100,7 @@ private:
     Wait end_wait(bool lost, FlowCounts& counts);
     void go_on_anywhere();
     void wait_behind(std::uint32_t edge, Effect effect, const flow::Block& block);
-    /// Flow goes on behind what ran last.
+    /// Flow continues after the last executed instruction.
     [[nodiscard]] bool is_ordinary() const {
         return !(lost_ | switched_off_ | switched_stack_ | handed_over_) && (!open_ || first_);
     }
@@ -119,21 +118,21 @@ private:
     CallStacks stacks_;
 
     // Where flow is.
-    bool plain_ = false;  // nothing to do but count: all below is as if it were not there
+    bool plain_ = false;  // only counting is needed: the state below is unused
     Wait wait_ = Wait::no;
     std::uint32_t wait_edge_ = no_edge;    // the edge after which calls wait
-    std::uint64_t wait_return_ = nothing;  // a call's return address
-    std::uint64_t wait_to_ = nothing;      // where it leads, if that is known; a vector
+    std::uint64_t wait_return_ = nothing;  // return address of a call
+    std::uint64_t wait_to_ = nothing;      // its target, if known; a vector
     bool indirect_ = false;
     bool lost_ = true, switched_off_ = false, switched_stack_ = false;
-    bool untouched_ = true;              // nothing has been traced, and nothing lost
-    bool handed_over_ = false;           // nothing has arrived since a source before handed its stacks over
+    bool untouched_ = true;              // nothing has been traced or lost yet
+    bool handed_over_ = false;           // nothing has arrived since an earlier source handed its stacks over
     Loss loss_;                          // while lost
-    std::uint32_t last_edge_ = no_edge;  // of the last range, while nothing came between
-    Work run_;                           // not yet on a stack
+    std::uint32_t last_edge_ = no_edge;  // edge of the last range, if no event followed
+    Work run_;                           // work not yet assigned to a stack
     FlowLevels levels_;
 
-    // A fork's beginning, up to its first range.
+    // The beginning of a fork, up to its first range.
     std::vector<flow::What> early_;
     std::optional<Arrival> first_;
 };

@@ -1,5 +1,5 @@
-/// What an analysis of program flow knows of each block that ran: which function it belongs to, and what its end does
-/// to the call stack. One for each stream, shared by its sink and the forks of that.
+/// Properties of executed blocks for analyses of program flow: the function that a block belongs to, and the effect of
+/// its end on the call stack. One object for each stream, shared by its sink and that sink's forks.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@
 
 namespace waymark::analysis {
 
-/// Whose code something is. Numbers are given at first sight: never print them or sort by them.
+/// Identifies a function. Numbers are assigned in order of first use: never print them or sort by them.
 using FunctionId = std::uint32_t;
 inline constexpr FunctionId no_function = 0;
 
-/// What a FunctionId names.
+/// The code that a FunctionId stands for.
 struct CodeFunction {
     enum class Kind : std::uint8_t {
         unknown,   ///< no_function alone
-        symbol,    ///< `value`: where the symbol begins
-        entry,     ///< code that no symbol names was entered at `value`
-        section,   ///< code that no symbol names, in the file mapped at `value`, or in the section that begins there
+        symbol,    ///< `value`: the symbol's address
+        entry,     ///< code without a symbol, entered at `value`
+        section,   ///< code without a symbol, in the file mapped at `value`, or in the section that begins there
         exception  ///< `exception` says which
     };
     Kind kind{};
@@ -34,24 +34,24 @@ struct CodeFunction {
     friend auto operator<=>(const CodeFunction&, const CodeFunction&) = default;
 };
 
-/// What the last instruction of a block does, if it is taken or if it is not.
+/// The effect of a block's last instruction, if it is taken or not.
 enum class Effect : std::uint8_t {
-    stays,             ///< the next instruction is of the same function
+    stays,             ///< the next instruction belongs to the same function
     call,              ///< leaves a return address
-    function_return,   ///< by convention a return
-    exception_return,  ///< goes back to what was interrupted
-    jump,              ///< indirect: perhaps to another function
+    function_return,   ///< a return by convention
+    exception_return,  ///< returns to interrupted code
+    jump,              ///< indirect: possibly to another function
     leaves             ///< to a known place in another function
 };
 
 /// Where flow arrives.
 struct Arrival {
     std::uint64_t address{};
-    FunctionId home = no_function;   ///< the function, or the section where there is no symbol
-    FunctionId entry = no_function;  ///< what a call of this address would be a call of
+    FunctionId home = no_function;   ///< the function, or the section if there is no symbol
+    FunctionId entry = no_function;  ///< the function that a call to this address would enter
     bool begins{};                   ///< it is the first instruction of `home`
     bool returns_twice{};            ///< `home` begins here and is setjmp or the like
-    bool unwinds{};                  ///< `home` begins here and leaves its caller's frame, to unwind further
+    bool unwinds{};                  ///< `home` begins here and unwinds from its caller's frame
 };
 
 /// Safe for several threads.
@@ -60,7 +60,7 @@ public:
     /// Both are borrowed.
     FlowCode(const image::Symbols& symbols, const image::MemoryMap& memory);
 
-    /// By edge and by block: what is needed for each range.
+    /// By edge and by block: the data needed for each range.
     struct Edge {
         std::uint32_t instructions{};
         Effect effect{};
@@ -70,18 +70,18 @@ public:
         std::vector<Arrival> places;  ///< where blocks begin
         std::vector<Edge> edges;
     };
-    /// Adds to `known` the blocks it lacks: these, and all that were met before.
+    /// Adds missing blocks to `known`: these, and all earlier ones.
     void extend(Known& known, std::span<const flow::Block> blocks);
 
     [[nodiscard]] Arrival place(std::uint64_t address);
     [[nodiscard]] FunctionId exception(const flow::ExceptionType& type);
-    /// A function that the code of another stream knows.
+    /// A function that is already known in another stream.
     [[nodiscard]] FunctionId known_elsewhere(const CodeFunction& function);
     /// By FunctionId.
     [[nodiscard]] std::vector<CodeFunction> functions() const;
 
-    /// The function that a symbol is the rarely executed part of (`f.cold` of GCC), by where it begins; else where the
-    /// symbol itself begins.
+    /// The beginning of the function whose rarely executed part (`f.cold` of GCC) the symbol is; otherwise the symbol's
+    /// own address.
     [[nodiscard]] std::uint64_t whole_function(const image::Symbol& symbol) const;
 
     [[nodiscard]] const image::Symbols& symbols() const { return symbols_; }
@@ -98,10 +98,10 @@ private:
     const image::Symbols& symbols_;
     const image::MemoryMap& memory_;
     Known all_;
-    std::vector<Area> areas_;  // by address; they do not overlap
+    std::vector<Area> areas_;  // by address, without overlaps
     mutable std::mutex mutex_;
     mutable std::once_flag cold_parts_known_;
-    mutable std::map<std::uint64_t, std::uint64_t> cold_parts_;  // to where their functions begin
+    mutable std::map<std::uint64_t, std::uint64_t> cold_parts_;  // address of the function for each part
     std::map<CodeFunction, FunctionId> numbers_;
     std::vector<CodeFunction> functions_;
 };

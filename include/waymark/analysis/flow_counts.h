@@ -1,5 +1,5 @@
-/// Sums over program flow whose order does not matter: how often each edge ran, where indirect branches led, what calls
-/// cost from call to return, how long exceptions took, where flow was lost.
+/// Sums over program flow that do not depend on order: executions of each edge, targets of indirect branches, costs of
+/// calls, durations of exceptions, places of losses.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 
 namespace waymark::analysis {
 
-/// Work done: what every metric of flow is made of.
+/// Work done: the base of every metric of flow.
 struct Work {
     std::uint64_t instructions{}, cycles{};
     Work& operator+=(const Work& o) {
-        // One after the other: a load of both at once would wait for a store of one.
+        // Loaded one after the other: a load of both at once would wait for a store of one.
         instructions += o.instructions;
         if (o.cycles != 0) cycles += o.cycles;
         return *this;
@@ -31,7 +31,7 @@ struct Work {
     friend bool operator==(const Work&, const Work&) = default;
 };
 
-/// A way from an edge to where it led.
+/// From an edge to the place it led to.
 struct Way {
     std::uint32_t edge{};
     std::uint64_t to{};
@@ -39,16 +39,16 @@ struct Way {
     friend auto operator<=>(const Way&, const Way&) = default;
 };
 struct WaySum {
-    std::uint64_t times{};    ///< indirect branches only; direct ones went as often as their edge ran
+    std::uint64_t times{};    ///< only for indirect branches; a direct one went there as often as its edge ran
     std::uint64_t returns{};  ///< of calls
-    Work inclusive;           ///< between call and return, of calls that have returned
+    Work inclusive;           ///< between call and return, for calls that have returned
     friend bool operator==(const WaySum&, const WaySum&) = default;
 };
 
-/// A call that an earlier source of the same thread made and that had not returned when that source ended. Its frame
-/// goes on in the next source (FlowCalls::hand_over), which does not have the block.
+/// A call made by an earlier source of the same thread that had not returned when that source ended. Its frame
+/// continues in the next source (FlowCalls::hand_over), which does not have the block.
 struct CarriedCall {
-    flow::Block block;  ///< that ends with the call
+    flow::Block block;  ///< the block that ends with the call
     std::uint64_t to{};
 };
 
@@ -63,30 +63,30 @@ struct ExceptionSum {
 /// A stretch of execution that the trace does not contain.
 struct Loss {
     enum class From : std::uint8_t {
-        unknown,  ///< nothing is known of where it began
-        place,    ///< at `from`, which did not run or of which it is not known
-        function  ///< after an indirect branch at `from`, which may have led anywhere in its function
+        unknown,  ///< its beginning is not known
+        place,    ///< at `from`; whether that instruction ran is not known
+        function  ///< after an indirect branch at `from`, which may have led to any place in its function
     };
     From how{};
     std::uint64_t from{}, to{};
-    bool regained{};  ///< flow came back, at `to`
-    bool inside{};    ///< to where a call or exception returns: only what was called was lost
-    bool off{};       ///< the unit's own choice amid a function, not at an exception
-    bool begins{};    ///< flow came back where a function begins
+    bool regained{};  ///< flow returned, at `to`
+    bool inside{};    ///< flow returned to the address after a call or exception: only the callee was lost
+    bool off{};       ///< the unit stopped by its programming inside a function, not at an exception
+    bool begins{};    ///< flow returned at the beginning of a function
     [[nodiscard]] std::uint64_t hash() const {
         return mix(mix(from, to), static_cast<unsigned>(how) * 16U + (regained ? 8U : 0U) + (inside ? 4U : 0U) +
                                       (off ? 2U : 0U) + (begins ? 1U : 0U));
     }
-    /// The unit was off amid a function, and what ran meanwhile is not known.
+    /// Whether the unit was off inside a function, so that the code that ran meanwhile is not known.
     [[nodiscard]] bool is_stretch_off() const {
         return off && regained && !inside && !(how == From::place && from == to);
     }
     friend auto operator<=>(const Loss&, const Loss&) = default;
 };
 
-/// A function went on elsewhere than where a call returns: a longjmp, or the handler of a C++ exception.
+/// A function continued elsewhere than after a call: a longjmp, or the handler of a C++ exception.
 struct Resumption {
-    std::uint64_t from{};  ///< where the call would have returned; if interrupted, where it was
+    std::uint64_t from{};  ///< the return address of the call; if interrupted, the interrupted address
     std::uint64_t to{};
     bool interrupted{};
     [[nodiscard]] std::uint64_t hash() const { return mix(mix(from, to), interrupted ? 1U : 0U); }
@@ -96,14 +96,14 @@ struct Resumption {
 /// One thread's sums.
 class FlowCounts {
 public:
-    /// Edges from here on are no edges of blocks: the n-th is the n-th CarriedCall.
+    /// Edges from here on do not belong to blocks: the n-th is the n-th CarriedCall.
     static constexpr std::uint32_t first_carried = 0xf0000000;
     static constexpr std::size_t most_ways = std::size_t{1} << 22, most_losses = std::size_t{1} << 16,
                                  most_resumptions = std::size_t{1} << 16;
 
     FlowCode::Known known;
     std::vector<std::uint64_t> times;         ///< by edge
-    std::vector<std::uint64_t> block_cycles;  ///< by block: what came with it; with calls only
+    std::vector<std::uint64_t> block_cycles;  ///< by block: cycles that came with it; only with calls
 
     void reach(FlowCode& code, std::span<const flow::Block> blocks) {
         if (known.blocks.size() >= blocks.size()) return;
@@ -120,7 +120,7 @@ public:
         recent_.resize(known.edges.size());
         block_cycles.resize(known.blocks.size());
     }
-    /// Null where there is no room.
+    /// Null if there is no room.
     [[nodiscard]] WaySum* way(std::uint32_t edge, std::uint64_t to) {
         if (edge >= first_carried) [[unlikely]] {
             const std::size_t number = edge - first_carried;
@@ -139,7 +139,7 @@ public:
         }
         return &sums_[recent - 1];
     }
-    /// Its number, which `sum` takes; 0: it is not there.
+    /// The number for `sum`; 0 if it is not known.
     [[nodiscard]] std::uint32_t known_way(std::uint32_t edge, std::uint64_t to) const {
         if (edge >= first_carried) return 0;
         const std::uint32_t recent = recent_[edge];
@@ -168,14 +168,14 @@ public:
     [[nodiscard]] const std::vector<Way>& ways() const { return ways_.keys(); }
     [[nodiscard]] const std::vector<WaySum>& way_sums() const { return sums_; }
     [[nodiscard]] const std::vector<Loss>& losses() const { return losses_.keys(); }
-    /// How often each was.
+    /// Number of occurrences of each loss.
     [[nodiscard]] const std::vector<std::uint64_t>& loss_times() const { return loss_times_; }
 
     std::map<flow::ExceptionType, ExceptionSum> exceptions;
-    std::vector<std::uint64_t> ends;      ///< where flow was to go on when the stream ended
+    std::vector<std::uint64_t> ends;      ///< places where flow would have continued when the stream ended
     std::vector<WaySum> carried;          ///< by CarriedCall; the last ones may be missing
     std::uint64_t cycles{};               ///< of all ranges and events
-    std::uint64_t unseen_instructions{};  ///< that ran in no range (flow::Untraced)
+    std::uint64_t unseen_instructions{};  ///< instructions that ran outside of ranges (flow::Untraced)
     std::uint64_t ways_left_out{}, losses_left_out{};
 
     void exception_took(const flow::ExceptionType& type, const Work& work) {
@@ -189,14 +189,14 @@ public:
 private:
     KeyIndex<Way> ways_{most_ways};
     std::vector<WaySum> sums_;
-    std::vector<std::uint32_t> recent_;  // by edge: the way last gone, plus 1
+    std::vector<std::uint32_t> recent_;  // by edge: number of the way taken last, plus 1
     KeyIndex<Loss> losses_{most_losses};
     std::vector<std::uint64_t> loss_times_;
     KeyIndex<Resumption> resumptions_{most_resumptions};
     std::vector<std::uint64_t> resumption_times_;
 };
 
-/// Sums in use by as many threads as work at once.
+/// Sums, one for each of the threads that work at the same time.
 class CountsPool {
 public:
     class Lease {
@@ -212,7 +212,7 @@ public:
         CountsPool& pool_;
         std::unique_ptr<FlowCounts> counts_;
     };
-    /// Only while no lease is out.
+    /// Call only while no lease exists.
     [[nodiscard]] const std::vector<std::unique_ptr<FlowCounts>>& all() const { return free_; }
 
 private:

@@ -1,4 +1,4 @@
-/// What ran at each exception level, in each security state and execution state.
+/// Work at each exception level, security state and execution state.
 #pragma once
 
 #include <compare>
@@ -16,7 +16,7 @@ namespace waymark::analysis {
 /// A state of the core, without its Context ID and VMID.
 struct ExecutionLevel {
     flow::Security security{};
-    std::optional<std::uint8_t> el{};  ///< 0 to 3; nothing: the trace says at most whether it is Hyp mode
+    std::optional<std::uint8_t> el{};  ///< 0 to 3; nullopt: the trace tells at most whether it is Hyp mode
     bool hyp{};
     bool aarch64{};
     friend auto operator<=>(const ExecutionLevel&, const ExecutionLevel&) = default;
@@ -25,29 +25,29 @@ struct ExecutionLevel {
 
 struct LevelSum {
     Work work;
-    std::uint64_t entered{};  ///< times it was changed to, from another or from where none was known
+    std::uint64_t entered{};  ///< number of changes to it, from another level or from an unknown one
     friend bool operator==(const LevelSum&, const LevelSum&) = default;
 };
 
-/// Takes the contexts of a stream, or of a part of one, with what was done up to each. What was done before the first
-/// one belongs to the level at which the part before ended.
+/// Takes the contexts of a stream, or of a part of one, with the work up to each. Work before the first context belongs
+/// to the level in which the previous part ended.
 class FlowLevels {
 public:
     void change(const flow::Context& context, const Work& done);
-    /// All that was done so far is in the sums.
+    /// Adds all work so far to the sums.
     void close(const Work& done);
-    /// Takes in the part that comes next. Both are closed. `done`: with what was done in it.
+    /// Joins the next part. Both are closed. `done`: work including that part.
     void join(const FlowLevels& next, const Work& done);
 
     [[nodiscard]] const std::map<ExecutionLevel, LevelSum>& sums() const { return sums_; }
 
 private:
     std::optional<ExecutionLevel> first_, now_;
-    Work before_, since_;  ///< before `first_`; up to here it is in the sums
+    Work before_, since_;  ///< work before `first_`; work up to which the sums are complete
     std::map<ExecutionLevel, LevelSum> sums_;
 };
 
-/// Rows of these sums, Secure states first. `cycles`: they were traced.
+/// The sums as rows, Secure states first. `cycles`: cycles were traced.
 [[nodiscard]] std::vector<answers::LevelRow> level_rows(const std::map<ExecutionLevel, LevelSum>& sums, bool cycles);
 
 }  // namespace waymark::analysis

@@ -1,5 +1,5 @@
-/// What analyses of program flow keep of one stream: counts of edges and, where asked for, the calls. Memory does not
-/// grow with the stream. Any number of workers gives the same.
+/// The results that analyses of program flow keep for one stream: counts of edges and, if requested, calls. Memory does
+/// not grow with the stream. The result does not depend on the number of workers.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ using flow::Troubles;
 class FlowSink final : public flow::Sink {
 public:
     struct Options {
-        bool calls = false;  ///< else counts of edges alone
-        bool ways = false;   ///< without calls: with those counts, where indirect branches went
-        /// Calls too are reported as they happen; then nothing can be divided among workers.
+        bool calls = false;  ///< otherwise only counts of edges
+        bool ways = false;   ///< without calls: also the targets of indirect branches
+        /// Calls are also reported as they happen; then work cannot be divided among workers.
         CallObserver* observer = nullptr;
         FlowCalls::Limits limits{};
     };
-    /// `code` is borrowed, and of this stream alone. `offset` is called while its offsets are known.
+    /// `code` is borrowed, and belongs to this stream alone. `offset` is called while its offsets are valid.
     FlowSink(FlowCode& code, MapOffset offset, const Options& options);
 
     void consume(const flow::Batch& batch) override;
@@ -43,10 +43,10 @@ public:
     [[nodiscard]] std::unique_ptr<flow::Sink> fork() const override;
     void begin_at(const flow::Context& context) override { calls_.begin_at(context); }
     void join(flow::Sink& fork) override;
-    /// At the end of the stream, once.
+    /// Call it once, at the end of the stream.
     void finish();
-    /// At the end of a stream that is not the end of its thread, before `finish`: calls go on in `next`, which is to
-    /// take the thread's next stream and has taken nothing yet.
+    /// Call it before `finish` at the end of a stream that does not end its thread: calls continue in `next`, which
+    /// will take the thread's next stream and must be unused.
     void hand_over(FlowSink& next);
 
     /// After `finish`.
@@ -68,7 +68,7 @@ private:
     MapOffset offset_;
     Options options_;
     std::shared_ptr<CountsPool> pool_;
-    std::optional<CountsPool::Lease> own_;  ///< not of forks: calls on the stack have their sums there, until `finish`
+    std::optional<CountsPool::Lease> own_;  ///< not for forks: calls on the stack have their sums there, until `finish`
     bool fork_ = false;
     FlowCalls calls_;
     Troubles troubles_;

@@ -1,4 +1,4 @@
-/// The beginning of a stream or of a window, in its order (answers/steps.h) and in memory that is bounded.
+/// The beginning of a stream or of a window, in order (answers/steps.h) and with bounded memory.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@
 
 namespace waymark::analysis {
 
-/// Stands before the sink that counts calls, and observes that sink's calls.
+/// Comes before the sink that counts calls, and observes that sink's calls.
 class FlowSteps final : public flow::Sink, public CallObserver {
 public:
-    /// `most`: of ranges. `next` learns of calls too; null: nobody else does.
+    /// `most`: maximum number of ranges. `next` also observes calls; null: no other observer.
     FlowSteps(std::size_t most, CallObserver* next, FlowWindow window = {})
         : most_(most), next_observer_(next), window_(window) {}
-    /// The sink that ranges go on to; before anything is consumed.
+    /// Sets the sink that receives the ranges; call it first.
     void lead_to(flow::Sink& next) { next_ = &next; }
 
     void consume(const flow::Batch& batch) override;
@@ -38,19 +38,19 @@ public:
         answers::Steps::Frame::What what{};
         std::uint32_t depth{}, function{};  ///< a FunctionId, or the number of a context
     };
-    /// The kept part, but for source and frames.
+    /// The kept part, without source and frames.
     [[nodiscard]] answers::Steps::Stream stream() const;
-    /// Where a window begins amid the stream, first of all those that are open there.
+    /// If a window begins inside the stream, the open frames come first.
     [[nodiscard]] std::vector<Frame> frames() const;
-    /// How many instructions of the stream ran before what is kept.
+    /// Number of instructions in the stream before the kept part.
     [[nodiscard]] std::uint64_t first() const { return first_; }
 
 private:
-    /// Ranges were kept, and this is not before their end. All that came after the last of them is left out.
+    /// Whether ranges are kept, and `now` is not before their end. Everything after the last kept range is dropped.
     [[nodiscard]] bool keeps(const Work& now) const {
         return now.instructions >= first_ && (!full_ || now.instructions <= first_ + kept_);
     }
-    /// Frames change there that the first kept range begins with.
+    /// Whether frames change at the place where the first kept range begins.
     [[nodiscard]] bool is_before(const Work& now) const {
         return window_.begin != 0 && (kept_ == 0 || now.instructions <= first_);
     }
@@ -64,9 +64,9 @@ private:
     std::vector<flow::Block> blocks_;
     std::vector<std::uint32_t> order_;  // by Range::edge
     std::vector<Frame> frames_;
-    std::vector<Frame> open_;  // where a window begins
+    std::vector<Frame> open_;  // the beginning of the window
     std::vector<answers::Steps::Event> events_;
-    std::unordered_map<std::uint64_t, std::uint32_t> contexts_;  // Context ID plus 1; 0: none
+    std::unordered_map<std::uint64_t, std::uint32_t> contexts_;  // by Context ID plus 1; 0: none
     std::uint64_t first_ = 0, kept_ = 0, all_ = 0;               // instructions
     bool full_ = false;
 };

@@ -1,6 +1,5 @@
-/// When functions were active: slices of calls by track and depth, in memory that does not grow. Where there are more
-/// than it may hold, the resolution doubles, and what is shorter merges with its neighbours of the same depth and
-/// caller.
+/// When functions were active: slices of calls by track and depth, with bounded memory. When the limit is reached, the
+/// resolution doubles, and shorter slices merge with neighbours of the same depth and caller.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@
 
 namespace waymark::analysis {
 
-/// Of one stream. Positions are in cycles or instructions since its beginning.
+/// The timeline of one stream. Positions are cycles or instructions since its beginning.
 class FlowTimeline final : public CallObserver {
 public:
     static constexpr std::uint32_t most_depth = 128;
@@ -38,29 +37,29 @@ public:
         friend bool operator==(const Piece&, const Piece&) = default;
     };
     struct Note {
-        std::uint64_t at{}, end{};  ///< of a gap, until code is known again; else the same
+        std::uint64_t at{}, end{};  ///< for a gap, the place where code is known again; otherwise equal to `at`
         std::uint32_t track{};
         answers::TimelineMark::Kind kind{};
-        std::uint32_t number{};                  ///< a Context ID; a GapReason or `no_image`
-        const flow::ExceptionType* exception{};  ///< null: it is no exception
-        /// Of an overflow that lies between two timestamps: they bound the time in which nothing was traced.
+        std::uint32_t number{};                  ///< a Context ID, a GapReason or `no_image`
+        const flow::ExceptionType* exception{};  ///< null if it is not an exception
+        /// For an overflow between two timestamps: the bounds of the time in which nothing was traced.
         std::uint64_t ticks_before{}, ticks_after{};
         bool bounded = false;
     };
-    /// Flow went on where the code is not known.
+    /// Flow continued in unknown code.
     static constexpr std::uint32_t no_image = 0xffffffff;
-    /// A timestamp, and where it came.
+    /// A timestamp and its position.
     struct Anchor {
         std::uint64_t at{}, ticks{};
     };
-    /// By track, begin, depth. Of a window, calls that reach beyond it are cut there.
+    /// Sorted by track, begin, depth. With a window, calls that extend beyond it are cut.
     [[nodiscard]] const std::vector<Piece>& pieces() const { return pieces_; }
     [[nodiscard]] const std::vector<Note>& notes() const { return notes_; }
     [[nodiscard]] const std::vector<Anchor>& anchors() const { return anchors_; }
     /// By track: its Context ID.
     [[nodiscard]] const std::vector<std::optional<std::uint32_t>>& tracks() const { return tracks_; }
     [[nodiscard]] std::uint64_t resolution() const { return resolution_; }
-    /// Positions between which the pieces lie. A window in cycles begins and ends where calls change.
+    /// Positions between which the pieces are. A window in cycles begins and ends where calls change.
     [[nodiscard]] std::uint64_t begin() const { return begin_; }
     [[nodiscard]] std::uint64_t end() const { return end_; }
     [[nodiscard]] bool cycles() const { return cycles_; }
@@ -81,37 +80,38 @@ private:
     std::size_t most_slices_;
     FlowWindow window_;
     enum class Phase : std::uint8_t { before, within, behind } phase_ = Phase::before;
-    std::vector<std::size_t> open_;  // by depth: of `pieces_`; nothing: a frame that was never reported
+    std::vector<std::size_t> open_;  // by depth: index in `pieces_`; `nothing`: a frame that was never reported
     std::optional<std::uint32_t> context_;
     std::optional<std::uint32_t> track_;
     std::map<std::optional<std::uint32_t>, std::uint32_t> track_of_;
     std::vector<std::optional<std::uint32_t>> tracks_;
     std::vector<Piece> pieces_;
     std::vector<Note> notes_;
-    std::optional<std::size_t> gap_;       // the note of one that lasts
-    std::optional<std::size_t> overflow_;  // the mark of an overflow that no timestamp has followed yet
+    std::optional<std::size_t> gap_;       // index of the note for a gap that is still open
+    std::optional<std::size_t> overflow_;  // the mark of an overflow without a later timestamp so far
     std::optional<std::uint64_t> last_ticks_;
     std::vector<Anchor> anchors_;
-    std::size_t every_ = 1, skipped_ = 0;  // one anchor of `every_` is kept; `skipped_` anchors have passed since
+    std::size_t every_ = 1,
+                skipped_ = 0;  // one anchor of `every_` is kept; `skipped_` anchors were skipped since the last one
     std::uint64_t resolution_ = 0, begin_ = 0, end_ = 0, notes_left_out_ = 0;
 };
 
-/// Merges pieces shorter than `resolution` with their neighbours, so that at most `resolution` becomes one. Pieces come
-/// and go by track, begin, depth.
+/// Merges pieces shorter than `resolution` with their neighbours, up to a length of `resolution`. Pieces are sorted by
+/// track, begin, depth, before and after.
 void merge_pieces(std::vector<FlowTimeline::Piece>& pieces, std::uint64_t resolution);
 
-/// From positions of a stream to ticks, between timestamps by what passed.
+/// Converts positions of a stream to ticks: positions between timestamps are interpolated.
 class TickMap {
 public:
     explicit TickMap(std::vector<FlowTimeline::Anchor> anchors) : anchors_(std::move(anchors)) {}
     [[nodiscard]] std::uint64_t ticks(std::uint64_t at) const;
-    /// Between two timestamps; `passed`: what ran in it.
+    /// Two timestamps; `passed`: work between them.
     struct Interval {
         std::uint64_t ticks{}, passed{};
     };
     void add_intervals(std::vector<Interval>& out) const;
-    /// How far places may be off: of 95 % of what ran, and at most. A thread that slept is one long interval in which
-    /// little ran.
+    /// How inaccurate positions may be: for 95 % of the work, and at most. A thread that slept is one long interval in
+    /// which little ran.
     struct Uncertainty {
         std::uint64_t usual{}, most{};
     };

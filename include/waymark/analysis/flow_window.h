@@ -1,4 +1,4 @@
-/// A part of a stream of program flow, of which the timeline and the steps are kept alone.
+/// The part of a stream for which timeline and steps are kept.
 #pragma once
 
 #include <cstdint>

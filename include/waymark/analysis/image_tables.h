@@ -1,5 +1,5 @@
-/// From what sinks kept of each stream to the exact tables of ranges and branches, by image and address in its file:
-/// what compilers' tools take, and what answers of one build have in common wherever it was loaded.
+/// Computes exact tables of ranges and branches, by image and address in its file, from the sinks' results for each
+/// stream: compilers' tools take these, and they are equal for all answers of one build, wherever it was loaded.
 #pragma once
 
 #include <vector>
@@ -10,14 +10,14 @@
 
 namespace waymark::analysis {
 
-/// What the branch is that ends a block.
+/// The kind of the branch that ends a block.
 [[nodiscard]] answers::Branch::Kind branch_kind(const flow::Block& block);
 
-/// Sets how far images were loaded from the addresses in their files. `answers`: of fill_flow_answers with these files.
+/// Sets the load biases of images. `answers`: from fill_flow_answers with these files.
 void place_images(answers::Answers& answers, const std::vector<ProgramFile>& files);
 
-/// Fills `ranges` and `jumps`. Code of no file, such as generated code, is in neither; where branches lead there, it is
-/// not known to what. `answers`: of fill_flow_answers with these streams and files.
+/// Fills `ranges` and `jumps`. Code without a file, such as generated code, is in neither; branches to such code have
+/// no target. `answers`: from fill_flow_answers with these streams and files.
 void fill_image_tables(answers::Answers& answers, const std::vector<FlowStream>& streams,
                        const std::vector<ProgramFile>& files);
 

@@ -1,4 +1,4 @@
-/// Copies of /proc/kallsyms: names of the running kernel's functions, at their addresses as it ran.
+/// Reads copies of /proc/kallsyms: names and addresses of the running kernel's functions.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace waymark::analysis {
 /// The text of a copy. Errors: the errors of reading.
 [[nodiscard]] Result<std::string> read_kallsyms(const std::filesystem::path& file);
 
-/// Whether a file can be a copy. A pipe is not looked at: it can be read once. `usage`: there is no such file, or it
-/// names no function at an address; others: it cannot be read.
+/// Checks whether a file can be a copy. A pipe is not examined, since it can be read only once. `usage`: the file does
+/// not exist, or names no function with an address; others: it cannot be read.
 [[nodiscard]] Status check_kallsyms(const std::filesystem::path& file);
 
-/// Why a file that can be read is none, as an end of a sentence.
+/// The reason why a readable file is not such a copy, as the end of a sentence.
 inline constexpr std::string_view no_kallsyms =
     "has no lines like the ones of /proc/kallsyms, or only addresses of 0, as others than root see them";
 
@@ -26,11 +26,12 @@ inline constexpr std::string_view no_kallsyms =
 struct KernelFunction {
     std::uint64_t address{};
     std::string name{};
-    std::string module{};  ///< empty: the kernel itself
+    std::string module{};  ///< empty for the kernel itself
     bool global{};         ///< other files can call it by this name
 };
 
-/// Calls `take` for each function, a line `ADDRESS TYPE NAME` or `ADDRESS TYPE NAME [MODULE]`; false from it ends that.
+/// Calls `take` for each function, from a line `ADDRESS TYPE NAME` or `ADDRESS TYPE NAME [MODULE]`, until it returns
+/// false.
 void kallsyms_functions(std::string_view text, const std::function<bool(KernelFunction function)>& take);
 
 }  // namespace waymark::analysis

@@ -1,4 +1,4 @@
-/// Numbers keys in the order of their first sight: the index of a table that grows beside it.
+/// Numbers keys in order of first use: the index of a table that grows with it.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@ template <class Key>
 class KeyIndex {
 public:
     static constexpr std::uint32_t full = 0xffffffff;
-    /// No more keys than this are taken.
+    /// The maximum number of keys.
     explicit KeyIndex(std::size_t most) : most_(most), slots_(1024, 0) {}
 
-    /// The number of `key`; `full` if it is new and there is no room.
+    /// The number of `key`; `full` if it is new and does not fit.
     std::uint32_t find_or_add(const Key& key) {
         std::size_t at = key.hash() & (slots_.size() - 1);
         while (slots_[at] != 0) {
@@ -52,7 +52,7 @@ private:
     std::vector<Key> keys_;
 };
 
-/// Spreads the bits of two numbers.
+/// A hash of two numbers.
 [[nodiscard]] constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
     std::uint64_t x = (a ^ (b * 0x9e37'79b9'7f4a'7c15U)) * 0xbf58'476d'1ce4'e5b9U;
     x ^= x >> 29;

@@ -22,61 +22,61 @@ namespace waymark::analysis {
 
 /// A call, or an exception, that is on a stack.
 struct CallFrame {
-    static constexpr std::uint64_t nothing = ~std::uint64_t{0};  ///< an address that is not known
+    static constexpr std::uint64_t nothing = ~std::uint64_t{0};  ///< stands for an unknown address
     static constexpr std::uint32_t no_edge = ~std::uint32_t{0};
 
-    std::uint64_t waits_for = nothing;       ///< return address; `nothing`: not known
-    std::uint32_t node{}, caller{};          ///< `caller`: the node that called it
-    FunctionId function = no_function;       ///< or the section: where flow is
+    std::uint64_t waits_for = nothing;       ///< return address; `nothing` if not known
+    std::uint32_t node{}, caller{};          ///< `caller`: the node of its caller
+    FunctionId function = no_function;       ///< or section in which flow is
     std::uint32_t edge = no_edge;            ///< of the call
-    std::uint32_t way = 0;                   ///< the call's (FlowCounts::known_way); 0: not known
+    std::uint32_t way = 0;                   ///< way of the call (FlowCounts::known_way); 0: not known
     bool named{};                            ///< `function` is a function
     bool returns_twice{}, unwinds{};         ///< as Arrival
-    bool tail{};                             ///< by a tail call of the frame below, which it returns with
-    bool nameless{};                         ///< whose frame it is, is not known: the root's, at the bottom
+    bool tail{};                             ///< entered by a tail call of the frame below, with which it returns
+    bool nameless{};                         ///< its function is not known: the root's frame, at the bottom
     std::uint64_t entered = nothing;         ///< where flow entered the function
     std::uint64_t to{};                      ///< the call's
-    const flow::ExceptionType* exception{};  ///< of an interrupt; else null
-    Work at{};                               ///< on the stack's clock
-    std::uint64_t again = nothing;           ///< where setjmp or the like last returned to in it
+    const flow::ExceptionType* exception{};  ///< for an interrupt; otherwise null
+    Work at{};                               ///< time of entry on the stack's clock
+    std::uint64_t again = nothing;           ///< where setjmp or the like last returned to in this frame
 };
 
 /// How repeats are kept.
 struct RepeatMemory {
-    unsigned log2_size = 10;  ///< 1 to 14: the logarithm of how many
-    bool eager = false;       ///< remember at first sight, and never give up asking
+    unsigned log2_size = 10;  ///< 1 to 14: the logarithm of the number of remembered repeats
+    bool eager = false;       ///< remember at first occurrence, and always look up
     bool none = false;
 };
 
-/// A repeat from one state of a stack on. Only what nearly all do has a place here: calls, returns to where the frame
-/// on top waits, and functions that replace another.
+/// The effect of a repeat that starts in one state of a stack. It can express what nearly all repeats do: calls,
+/// returns to where the topmost frame waits, and functions that replace another.
 struct alignas(64) KnownRepeat {
     static constexpr std::size_t most_pops = 4, most_pushes = 4, most_visits = 8, most_turns = 8, most_edges = 24;
     struct Begin {
         std::uint64_t number = 0;  ///< the repeat's
-        std::uint64_t tree = 0;    ///< serial number of the tree that nodes are of; 0: nothing is remembered
-        std::uint32_t behind{};    ///< an edge whose branch led to the repeat, which is not done yet; or none
-        std::uint32_t node{};      ///< of the frame on top
-        FunctionId function{};     ///< where flow is in it
+        std::uint64_t tree = 0;    ///< serial number of the tree that nodes belong to; 0: empty
+        std::uint32_t behind{};    ///< the edge whose branch led to the repeat and is not applied yet; or none
+        std::uint32_t node{};      ///< node of the topmost frame
+        FunctionId function{};     ///< function in which flow is
         /// One comparison.
         friend bool operator==(const Begin& a, const Begin& b) {
             return ((a.number ^ b.number) | (a.tree ^ b.tree) | (a.behind ^ b.behind) | (a.node ^ b.node) |
                     (a.function ^ b.function)) == 0;
         }
     };
-    /// A frame that was there and is returned from.
+    /// A frame from before the repeat that returns.
     struct Pop {
         std::uint64_t waits_for{};
         std::uint32_t caller{};
-        std::uint32_t at{};  ///< number of instructions before it
+        std::uint32_t at{};  ///< number of instructions before the return
         bool tail{};
     };
-    /// What is added to a node.
+    /// The addition of the repeat to a node.
     struct Visit {
         std::uint32_t node{}, calls{};
         std::uint64_t instructions{};
     };
-    /// What is added to a way.
+    /// The addition of the repeat to a way.
     struct Turn {
         Way way;
         std::uint32_t times{}, returns{};
@@ -84,30 +84,30 @@ struct alignas(64) KnownRepeat {
     };
 
     Begin begin;
-    std::uint64_t times = 0;       ///< that are not in the sums yet
-    std::uint32_t instructions{};  ///< of all its ranges
-    FunctionId function{};         ///< where flow is at the end in the topmost of the frames that were there
-    std::uint32_t leads{};         ///< its last edge, if the branch of that is still to be done; or none
-    std::uint32_t last_node{};     ///< of the frame on top at the end
-    FunctionId last_function{};    ///< where flow is in it
-    bool named{}, replaced{};      ///< of that frame: `function` is one, and has replaced its own
-    bool simple{};                 ///< no more than one pop and push each, and nothing is replaced
+    std::uint64_t times = 0;       ///< repetitions that are not in the sums yet
+    std::uint32_t instructions{};  ///< instructions of all its ranges
+    FunctionId function{};         ///< where flow is at the end in the topmost of the earlier frames
+    std::uint32_t leads{};         ///< the repeat's last edge, if its branch is still to be applied; or none
+    std::uint32_t last_node{};     ///< node of the topmost frame at the end
+    FunctionId last_function{};    ///< function in which flow is there
+    bool named{}, replaced{};      ///< for that frame: `function` is a function, and has replaced the frame's own
+    bool simple{};                 ///< at most one pop and one push, and no replacement
     bool listed = false;
     std::uint8_t rise{};  ///< highest stack height inside the repeat, relative to its start
     std::uint8_t pops{}, pushes{};
     Pop popped{};        ///< the first one
-    CallFrame pushed{};  ///< the first one that is there at the end; `at`: number of instructions before its push
+    CallFrame pushed{};  ///< the first frame that is left at the end; `at`: number of instructions before its push
 
-    /// What is not read each time.
+    /// Members that are not read for each repetition.
     struct Rest {
         std::array<Pop, most_pops - 1> popped{};
         std::array<CallFrame, most_pushes - 1> pushed{};
-        // Of the frame where `function` has replaced its own.
+        // For the frame in which `function` has replaced the original one.
         std::uint32_t node{}, caller{};
         std::uint64_t entered{};
-        bool unwinds{};  ///< one that replaced it does
+        bool unwinds{};  ///< a function that replaced it unwinds
         std::uint8_t visits{}, turns{}, edges{};
-        std::uint8_t left_out{};  ///< calls for which the tree has no room
+        std::uint8_t left_out{};  ///< number of calls that did not fit into the tree
         std::array<std::uint32_t, most_edges> edge{};
         std::array<Visit, most_visits> visit{};
         std::array<Turn, most_turns> turn{};
@@ -115,24 +115,24 @@ struct alignas(64) KnownRepeat {
     };
 };
 
-/// A number of them that does not grow: each in the slot of its beginning, where it displaces another.
+/// A fixed number of remembered repeats: each has a slot determined by its beginning, where it evicts another.
 class KnownRepeats {
 public:
     explicit KnownRepeats(const RepeatMemory& options) : options_(options) {}
 
     [[nodiscard]] bool none() const { return options_.none; }
-    /// Whether to ask now: where few are known, asking is given up for a while.
+    /// Whether to look up now: if few lookups succeed, they are suspended for a while.
     [[nodiscard]] bool asks() {
         if (rest_ == 0) return true;
         --rest_;
         return false;
     }
-    /// What is remembered of the beginning; null: nothing.
+    /// The repeat remembered for the beginning; null if there is none.
     [[nodiscard]] WM_INLINE KnownRepeat* find(const KnownRepeat::Begin& begin) {
         KnownRepeat* const known = known_.data() + (hash(begin) >> shift_);
         return known->begin == begin ? known : nullptr;
     }
-    /// It is done once more.
+    /// Counts another repetition.
     WM_INLINE void count(KnownRepeat& known) {
         if (known.times++ == 0 && !known.listed) [[unlikely]] {
             known.listed = true;
@@ -140,19 +140,20 @@ public:
         }
     }
     void add_hits(std::uint64_t hits) { hits_ += hits; }
-    /// Numbers of ways are others from here on.
+    /// Ways are renumbered from here on.
     void forget_ways() {
         for (KnownRepeat& known : known_) known.pushed.way = 0;
         for (KnownRepeat::Rest& rest : rests_)
             for (CallFrame& frame : rest.pushed) frame.way = 0;
     }
-    /// Repeats that were done as before.
+    /// Number of repeats whose effect was applied from memory.
     [[nodiscard]] std::uint64_t hits() const { return hits_; }
     [[nodiscard]] KnownRepeat::Rest& rest(const KnownRepeat& known) { return rests_[slot(known)]; }
     [[nodiscard]] const KnownRepeat::Rest& rest(const KnownRepeat& known) const { return rests_[slot(known)]; }
-    /// Find found none that fits. Whether the repeat is to be remembered.
+    /// `find` found none. Returns whether the repeat is to be remembered.
     [[nodiscard]] bool missed(const KnownRepeat::Begin& begin);
-    /// Remembers it. Calls add(known, rest) for the one that it displaces, if that was done since its times were taken.
+    /// Remembers a repeat. Calls add(known, rest) for the one that it evicts, if that one has repetitions that are not
+    /// in the sums.
     template <class Add>
     void put(const KnownRepeat& known, const KnownRepeat::Rest& rest, const Add& add) {
         const std::size_t i = hash(known.begin) >> shift_;
@@ -163,7 +164,7 @@ public:
         slot.listed = listed;
         rests_[i] = rest;
     }
-    /// Calls add(known, rest) for the tree's repeats that were done since the last call.
+    /// Calls add(known, rest) for repeats of the tree that have repetitions since the last call.
     template <class Add>
     void take_counted(std::uint64_t tree, const Add& add) {
         std::size_t kept = 0;
@@ -181,8 +182,8 @@ public:
     }
 
 private:
-    /// After `misses_judged` misses the tries are judged: if fewer than a third of them were hits, the next
-    /// `least_rest` to `most_rest` repeats are not looked up.
+    /// After `misses_judged` misses the lookups are judged: if fewer than a third were hits, the next `least_rest` to
+    /// `most_rest` repeats are not looked up.
     static constexpr std::size_t misses_judged = 1024, least_rest = 4096, most_rest = std::size_t{1} << 18;
 
     [[nodiscard]] static std::uint64_t hash(const KnownRepeat::Begin& begin) {
@@ -197,30 +198,30 @@ private:
     const RepeatMemory options_;
     std::vector<KnownRepeat> known_ = std::vector<KnownRepeat>(2);
     std::vector<KnownRepeat::Rest> rests_;
-    std::vector<std::uint16_t> missed_;   // tags of those missed last, four for each slot
-    std::vector<std::uint32_t> counted_;  // where times are not 0, or were not
+    std::vector<std::uint16_t> missed_;   // tags of recent misses, four for each slot
+    std::vector<std::uint32_t> counted_;  // slots whose times are or were not 0
     unsigned shift_ = 63;
-    std::uint64_t hits_ = 0, hits_judged_ = 0;  // all; up to when tries were judged last
+    std::uint64_t hits_ = 0, hits_judged_ = 0;  // all hits; hits up to the last judgement
     std::size_t misses_ = 0, rest_ = 0, next_rest_ = 0;
 };
 
-/// What a repeat does, as it is learnt step by step.
+/// Learns the effect of a repeat step by step.
 class WatchedRepeat {
 public:
-    /// `frames`: on the stack, when `clock` instructions were done there.
+    /// `frames`: number of frames on the stack when it started, at `clock` instructions.
     WatchedRepeat(const KnownRepeat::Begin& begin, CallTree& tree, std::size_t frames, std::uint64_t clock)
         : first_(frames), base_(frames), clock_(clock) {
         known_.begin = begin;
         rest_.tree = &tree;
     }
-    /// It does something that is not remembered.
+    /// The repeat does something that cannot be remembered.
     void give_up() { given_up_ = true; }
     [[nodiscard]] bool given_up() const { return given_up_; }
 
     void ran(std::uint32_t node, const Work& work);
     void called(std::uint32_t node);
     void left_out() { ++rest_.left_out; }
-    /// `frames` are on the stack with it.
+    /// `frames`: number of frames on the stack, including it.
     void pushed(std::size_t frames) {
         if (frames > first_ && frames - first_ > known_.rise) known_.rise = static_cast<std::uint8_t>(frames - first_);
     }
@@ -230,7 +231,7 @@ public:
         ++t.returns;
         t.inclusive += instructions;
     }
-    /// A frame that was there before the repeat returns; `frames` are left.
+    /// A frame from before the repeat returns; `frames` are left.
     void popped(std::size_t frames, const KnownRepeat::Pop& pop);
     /// A function has replaced the function of the topmost of `frames` frames.
     void replaced(std::size_t frames, const Arrival& by) {
@@ -239,10 +240,10 @@ public:
         known_.replaced = true;
         rest_.unwinds |= by.unwinds;
     }
-    /// A branch went there.
+    /// A branch took this way.
     void went(const Way& way) { turn(way).times += 1; }
 
-    /// Number of the first frames that are still there at the end.
+    /// Number of lowest frames that still exist at the end.
     [[nodiscard]] std::size_t base() const { return base_; }
     [[nodiscard]] std::uint64_t clock() const { return clock_; }
     [[nodiscard]] KnownRepeat& known() { return known_; }

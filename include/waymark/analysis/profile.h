@@ -17,20 +17,22 @@
 
 namespace waymark::analysis {
 
-/// What is summed over samples. Latencies are in cycles.
+/// Sums over samples. Latencies are in cycles.
 struct Measures {
     std::uint64_t samples{};
-    std::uint64_t timed{}, total{};             ///< with a total latency, and their sum
-    std::uint64_t issued{}, issue{};            ///< waiting to be issued
-    std::uint64_t executed{}, execution{};      ///< total less issue, where both are there
-    std::uint64_t translated{}, translation{};  ///< waiting for the MMU
+    std::uint64_t timed{}, total{};             ///< samples with a total latency, and their sum
+    std::uint64_t issued{}, issue{};            ///< samples that waited to be issued, and their sum
+    std::uint64_t executed{}, execution{};      ///< total latency minus issue latency, where both are known
+    std::uint64_t translated{}, translation{};  ///< samples that waited for the MMU, and their sum
     std::uint64_t loads{}, stores{}, branches{};
-    std::uint64_t walks{}, walk_total{}, walk_translation{};  ///< memory operations with a table walk; their latencies
+    std::uint64_t walks{}, walk_total{},
+        walk_translation{};  ///< memory operations with a table walk, and their latencies
     std::uint64_t l1_misses{}, llc_misses{}, remote{}, from_other{}, misaligned{};  ///< of memory operations
     std::uint64_t mispredicts{}, not_taken{};                                       ///< of branches
     std::uint64_t not_retired{};
-    std::uint64_t vector{}, partial{}, empty{};  ///< SVE, SME or Advanced SIMD; their predicates
-    std::uint64_t atomics{}, atomic_total{};     ///< atomic, exclusive, acquire or release; their total latency
+    std::uint64_t vector{}, partial{}, empty{};  ///< SVE, SME or Advanced SIMD operations, and their predicates
+    std::uint64_t atomics{},
+        atomic_total{};  ///< atomic, exclusive, acquire or release operations, and their total latency
     std::uint64_t longest{};
 
     Measures& operator+=(const Measures& other);
@@ -51,7 +53,7 @@ class Profile final : public SampleSink {
 public:
     enum class Kind : std::uint8_t { load, store, branch, other };
     static constexpr unsigned kinds = 4, buckets = 17;  ///< bucket 0: 0 cycles; n: 2^(n-1) up to 2^n - 1
-    /// Places and pairs of place and source beyond this number are counted together, as `rest`.
+    /// Places, and pairs of place and source, beyond this number are counted together, as `rest`.
     static constexpr std::size_t most_places = 1 << 22;
 
     struct PlaceRow {
@@ -62,10 +64,10 @@ public:
         std::uint32_t pid{}, tid{};
         friend auto operator<=>(const Thread&, const Thread&) = default;
     };
-    /// Loads of one place that got their data from one source.
+    /// Loads at one place that got their data from one source.
     struct SourceKey {
         std::uint32_t place{};  ///< index of the place
-        std::uint32_t midr{};   ///< of the core, which gives the code its meaning; 0: not known
+        std::uint32_t midr{};   ///< of the core, which determines the meaning of the code; 0: not known
         std::uint16_t code{};
         [[nodiscard]] std::uint64_t hash() const { return mix(place, std::uint64_t{midr} << 16 | code); }
         friend bool operator==(const SourceKey&, const SourceKey&) = default;
@@ -77,13 +79,13 @@ public:
 
     Profile();
     ~Profile() override;
-    /// The functions below give the results after this sink was joined or has joined a fork.
+    /// The functions below return the results after all joins.
     void consume(const SampleBatch& batch) override;
     [[nodiscard]] std::unique_ptr<SampleSink> fork() const override { return std::make_unique<Profile>(); }
     void join(SampleSink& fork) override;
 
     [[nodiscard]] Measures all() const;
-    /// In the order of first sight, which differs between runs in parallel.
+    /// In order of first occurrence, which differs between runs in parallel.
     [[nodiscard]] const std::vector<SampledPlace>& places() const { return places_.keys(); }
     [[nodiscard]] const std::vector<Measures>& measures() const { return measures_; }
     [[nodiscard]] const Measures& rest() const { return rest_; }
@@ -92,10 +94,10 @@ public:
     [[nodiscard]] const std::vector<SourceSum>& source_sums() const { return source_sums_; }
     [[nodiscard]] std::uint64_t rest_sources() const { return rest_sources_; }
     [[nodiscard]] const std::array<std::array<std::uint64_t, buckets>, kinds>& latency() const { return latency_; }
-    /// Samples whose latency is the largest that counters of 12, or of 16 bits hold.
+    /// Number of samples whose latency is the largest value of a 12-bit, or of a 16-bit counter.
     [[nodiscard]] std::uint64_t at_most_12() const { return at_4095_; }
     [[nodiscard]] std::uint64_t at_most_16() const { return at_65535_; }
-    /// Samples whose counter stopped: it is taken to have 12 bits if none shows more.
+    /// Number of samples whose counter saturated: it is assumed to have 12 bits if no sample shows more.
     [[nodiscard]] std::uint64_t saturated() const { return all_.longest > 4095 ? at_65535_ : at_4095_; }
     /// By SVE vector length or SME tile size in bits; 0: not known.
     [[nodiscard]] const std::map<std::uint32_t, std::uint64_t>& vector_lengths() const { return vector_lengths_; }

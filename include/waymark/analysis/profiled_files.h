@@ -1,4 +1,4 @@
-/// The files of a profile's images, and how much of the execution the profile covers.
+/// Finds the files of a profile's images, and computes how much of the execution the profile covers.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ class ProfiledFiles {
 public:
     /// `given`: files that may belong to any image.
     ProfiledFiles(image::FileSearch search, std::vector<std::string> given);
-    /// Where it was, or where its build is found. Errors: `not_found`, `bad_format`: image::find_file's.
+    /// The file at its recorded path, or where its build is found. Errors: `not_found`, `bad_format`: the errors of
+    /// image::find_file.
     [[nodiscard]] Result<image::FoundFile> file_of(const answers::Image& image) const;
     [[nodiscard]] const image::FileSearch& search() const { return search_; }
 
@@ -29,27 +30,27 @@ private:
     std::vector<std::string> given_;
 };
 
-/// Ranges and branches of all branch lists whose files are found; findings say which are not, and what of the lists
-/// leads to no branch. Errors: the errors of reading a file.
+/// Ranges and branches of all branch lists whose files are found; findings name the missing files, and outcomes in the
+/// lists that lead to no branch. Errors: the errors of reading a file.
 [[nodiscard]] Result<answers::Answers> expanded(const answers::BranchLists& lists, const ProfiledFiles& files);
 
-/// Instructions that ran in an image, by the exact ranges.
+/// Number of instructions that ran in an image, by the exact ranges.
 [[nodiscard]] std::uint64_t executed_in(const answers::Answers& answers, answers::Index image);
 
-/// What a profile covers of all that was decoded, and of the run as far as its account knows it.
+/// How much a profile covers of everything decoded, and of the run as far as its account knows it.
 struct ProfileCover {
     std::uint64_t everything{};   ///< instructions that were decoded
-    std::uint64_t profiled{};     ///< of them in the profile, and usable there
-    std::uint64_t not_decoded{};  ///< instructions that ran besides, as far as the account has sizes
-    bool has_account{};           ///< false: how much of the run was decoded is not known at all
-    bool rounded{};               ///< `not_decoded` is computed from ranges, by the mean of those decoded
-    bool open_ended{};            ///< a part of the run has no size, so the share is at most that
+    std::uint64_t profiled{};     ///< instructions that are in the profile, and usable there
+    std::uint64_t not_decoded{};  ///< further instructions that ran, as far as the account has sizes
+    bool has_account{};           ///< false: it is not known how much of the run was decoded
+    bool rounded{};               ///< `not_decoded` is estimated from ranges, by the mean length of the decoded ones
+    bool open_ended{};            ///< a part of the run has no size, so the share is an upper bound
     bool estimated{};             ///< counts are estimates
-    /// How much of the run it covers.
+    /// A sentence on how much of the run it covers.
     [[nodiscard]] std::string text() const;
-    std::vector<std::string> sentences;  ///< of each image that ran, and of code in no file
+    std::vector<std::string> sentences;  ///< for each image that ran, and for code without a file
 };
-/// `in_profile`: whether an image is; `quality`: of those whose lines were looked up.
+/// `in_profile`: whether an image is in the profile; `quality`: of images whose lines were looked up.
 [[nodiscard]] ProfileCover profile_cover(const answers::Answers& answers,
                                          const std::function<bool(answers::Index)>& in_profile,
                                          const std::map<answers::Index, ImageQuality>& quality);

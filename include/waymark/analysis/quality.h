@@ -1,5 +1,5 @@
-/// How far samples can be trusted: how they were taken, what was lost, what is known to be wrong with the core
-/// (docs/spec/spe.md, 1.2, 1.3, 4.9, 6.4, 6.5).
+/// How far samples can be trusted: how they were taken, what was lost, and known errata of the core (docs/spec/spe.md,
+/// 1.2, 1.3, 4.9, 6.4, 6.5).
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@
 
 namespace waymark::analysis {
 
-/// A mistake of a core that its maker has published, and that bears on samples.
+/// A published erratum of a core that affects samples.
 struct Erratum {
     std::uint32_t number{};
     std::string_view text;
     friend bool operator==(const Erratum&, const Erratum&) = default;
 };
 [[nodiscard]] std::vector<Erratum> sampling_errata(std::uint32_t midr);
-/// `Neoverse N1 r3p1`, `implementer 0x41 part 0xfff r0p0`; `not known` for 0. `modelled`: no silicon, but a model with
-/// that number: `modelled (near a Neoverse N1)`.
+/// The core's name: `Neoverse N1 r3p1`, `implementer 0x41 part 0xfff r0p0`; `not known` for 0. `modelled`: the unit was
+/// a model with that number: `modelled (near a Neoverse N1)`.
 [[nodiscard]] std::string core_name(std::uint32_t midr, bool modelled = false);
 /// Whether `waymark record` made the samples: their latencies, data sources and events of caches, TLBs and prediction
 /// come from a model.
 [[nodiscard]] bool is_modelled(const capture::perf::PerfData& data);
 
-/// Flags of AUX records: stretches of the buffer, and their bytes. A flag holds for its whole stretch, so how many
-/// samples it represents is not known.
+/// Flags of AUX records: number of stretches of the buffer, and their bytes. A flag applies to its whole stretch, so it
+/// is not known how many samples are affected.
 struct Flagged {
     std::uint64_t stretches{}, bytes{};
     friend bool operator==(const Flagged&, const Flagged&) = default;
@@ -36,34 +36,35 @@ struct Flagged {
 struct StreamQuality {
     std::uint32_t cpu{}, tid{}, midr{};
     std::uint64_t bytes{}, records{}, selected{}, no_pc{}, damaged{}, inconsistent{};
-    std::uint64_t lost_bytes{};     ///< bytes in no record: the gaps in Totals, unreadable bytes and missing bytes
+    std::uint64_t lost_bytes{};  ///< bytes outside of records: the gaps in Totals, unreadable bytes and missing bytes
     std::uint64_t damaged_bytes{};  ///< inside records
     Flagged collided, truncated, partial, overwritten;
-    std::optional<double> mean_ns{};  ///< between records; a clock conversion and two records are needed
-    std::uint64_t min_interval{};     ///< of the CPU; 0: not known
+    std::optional<double> mean_ns{};  ///< mean time between records; needs a clock conversion and two records
+    std::uint64_t min_interval{};     ///< minimum interval of the CPU; 0: not known
 };
 
-/// How sampling was programmed; one of several events, if there are.
+/// How sampling was programmed; one entry for each event.
 struct Sampling {
-    std::uint64_t asked{};     ///< sample_period: members of the population between samples
-    std::uint64_t interval{};  ///< that the unit was given: rounded down to 256, not below the CPU's minimum
+    std::uint64_t asked{};  ///< sample_period: requested number of population members between samples
+    /// The interval that the unit was given: rounded down to 256, not below the CPU's minimum.
+    std::uint64_t interval{};
     bool jitter{};
     bool timestamps{}, physical_addresses{};
-    std::vector<std::string> filters{};  ///< in force: `loads`, `latency >= 30 cycles`, `events 0x80`
-    /// Members of the population one record represents: between these.
+    std::vector<std::string> filters{};  ///< active filters: `loads`, `latency >= 30 cycles`, `events 0x80`
+    /// Bounds of the number of population members that one record represents.
     [[nodiscard]] double scale_low() const { return static_cast<double>(interval) + 1; }
     [[nodiscard]] double scale_high() const { return static_cast<double>(interval) + (jitter ? 128.5 : 1); }
 };
 
 struct Quality {
     std::vector<StreamQuality> streams;
-    std::vector<Sampling> sampling;                         ///< none for a bare buffer
-    std::vector<std::pair<std::uint32_t, Erratum>> errata;  ///< MIDR and a known erratum of the core
-    Flagged collided, truncated, partial;                   ///< of all AUX records, also of records without a stream
-    std::uint64_t lost_events{};                            ///< records of perf itself that it lost
+    std::vector<Sampling> sampling;                         ///< empty for a bare buffer
+    std::vector<std::pair<std::uint32_t, Erratum>> errata;  ///< cores (MIDR) with a known erratum
+    Flagged collided, truncated, partial;                   ///< of all AUX records, including those without a stream
+    std::uint64_t lost_events{};                            ///< number of perf's own records that were lost
     std::uint64_t container_lost_bytes{}, container_losses{};
-    bool unfinished{};  ///< the recorder was ended before it had finished the file
-    bool modelled{};    ///< by `is_modelled`; then errata of silicon say nothing, and there are none
+    bool unfinished{};  ///< the recorder ended before it had finished the file
+    bool modelled{};    ///< set by `is_modelled`; then errata of silicon do not apply
     bool clock{};       ///< timestamps can be compared with perf's records
     std::uint64_t records{}, selected{}, without_thread{}, with_context{}, without_mapping{};
     std::uint64_t without_address{}, sve_without_address{};  ///< of loads and stores: as SampleTotals has them
@@ -72,7 +73,7 @@ struct Quality {
     [[nodiscard]] std::uint64_t damaged_bytes() const;
 };
 
-/// What is known of Quality::without_address: how many are of SVE, and why those have none; empty: nothing.
+/// Facts about Quality::without_address: how many are of SVE, and why those have none; empty: nothing.
 [[nodiscard]] std::string why_no_address(const Quality& quality);
 
 /// Why there is not one sample.

@@ -5,8 +5,8 @@
 
 namespace waymark::analysis {
 
-/// Instructions of a profile as text, from the files they were sampled in: addresses are those in the files. Where
-/// there are no such files one finding says.
+/// Instructions of a profile as text, from the files that contain them: addresses are relative to the files. A single
+/// finding names missing files.
 void disassemble(answers::Answers& answers);
 
 }  // namespace waymark::analysis

@@ -14,7 +14,7 @@
 
 namespace waymark::analysis {
 
-/// Who accesses: a thread, or where no thread is known a CPU.
+/// Who accesses a line: a thread, or a CPU if no thread is known.
 struct Accessor {
     static constexpr std::uint32_t cpu_flag = 0x80000000, unknown = 0xfffffffe;
     std::uint32_t value = unknown;
@@ -23,16 +23,16 @@ struct Accessor {
     friend auto operator<=>(const Accessor&, const Accessor&) = default;
 };
 
-/// A cache line: physical where samples contain physical addresses, else of an address space.
+/// A cache line: physical if samples have physical addresses, otherwise in an address space.
 struct LineKey {
     std::uint64_t line{};  ///< address of its first byte
-    std::uint32_t pid{};   ///< virtual lines: the process; `nobody`: the kernel, or not known
+    std::uint32_t pid{};   ///< for virtual lines the process; `nobody`: the kernel, or not known
     bool physical{};
     [[nodiscard]] std::uint64_t hash() const { return mix(line, std::uint64_t{pid} << 1 | (physical ? 1U : 0U)); }
     friend auto operator<=>(const LineKey&, const LineKey&) = default;
 };
 
-/// First pass: which lines have more than one accessor and a store. Has false positives, and no false negatives.
+/// First pass: finds lines with more than one accessor and a store. Has false positives, but no false negatives.
 class LineCandidates final : public SampleSink {
 public:
     /// `line_bytes` is a power of two.
@@ -49,7 +49,7 @@ public:
     }
     [[nodiscard]] std::uint32_t line_bytes() const { return line_bytes_; }
     [[nodiscard]] std::uint64_t accesses() const { return accesses_; }
-    /// Memory operations without an address.
+    /// Number of memory operations without an address.
     [[nodiscard]] std::uint64_t without_address() const { return without_address_; }
     [[nodiscard]] std::uint64_t without_accessor() const { return without_accessor_; }
 
@@ -62,29 +62,30 @@ private:
     std::uint64_t accesses_ = 0, without_address_ = 0, without_accessor_ = 0;
 };
 
-/// What one accessor does to one place of a line from one program address.
+/// Accesses of one accessor to one place of a line from one program address.
 struct LineAccess {
     Accessor accessor;
     std::uint32_t offset{}, mapping{};
     std::uint64_t pc{};
-    bool store{};                      ///< or an atomic operation
+    bool store{};                      ///< a store or an atomic operation
     std::uint64_t samples{}, total{};  ///< latency in cycles
-    std::uint64_t from_other{};        ///< data came from another core's cache, by event or data source
+    std::uint64_t from_other{};        ///< samples whose data came from another core's cache, by event or data source
     friend auto operator<=>(const LineAccess&, const LineAccess&) = default;
 };
 
 struct SharedLine {
     enum class Kind : std::uint8_t {
-        false_sharing,  ///< no offset that one writes is touched by another
+        false_sharing,  ///< no other accessor touches an offset that one writes
         mixed,
-        true_sharing,  ///< all that is not of the writer alone is touched by several
+        true_sharing,  ///< several accessors touch every offset that is written
     };
     LineKey key;
     Kind kind{};
     std::uint64_t loads{}, stores{}, total{}, from_other{};
-    std::uint64_t apart{};  ///< samples at offsets nobody else writes, while another writes elsewhere in the line
+    /// Samples at offsets that no other accessor writes, while another one writes elsewhere in the line.
+    std::uint64_t apart{};
     std::uint32_t accessors{}, writers{};
-    std::vector<LineAccess> accesses;  ///< by offset, accessor, stores last, address
+    std::vector<LineAccess> accesses;  ///< sorted by offset, accessor, stores last, address
     [[nodiscard]] std::uint64_t samples() const { return loads + stores; }
 };
 [[nodiscard]] std::string_view name(SharedLine::Kind kind);
@@ -98,9 +99,9 @@ public:
     [[nodiscard]] std::unique_ptr<SampleSink> fork() const override { return std::make_unique<Sharing>(candidates_); }
     void join(SampleSink& fork) override;
 
-    /// Lines that are shared in truth: false sharing first, then by `apart`, samples and address.
+    /// Lines that are really shared: false sharing first, then sorted by `apart`, samples and address.
     [[nodiscard]] std::vector<SharedLine> lines() const;
-    /// Samples there was no room for.
+    /// Number of samples that did not fit.
     [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
 
 private:

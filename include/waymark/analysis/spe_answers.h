@@ -1,6 +1,6 @@
-/// What samples of the Statistical Profiling Extension say of their program, as `Answers` (docs/spec/spe.md, sections 4
-/// to 6). Addresses are those in the files, so that one place mapped at many addresses is one place; of code that no
-/// file holds, they are as traced. Samples do not show who called whom: `calls` stays empty.
+/// Converts samples of the Statistical Profiling Extension to `Answers` (docs/spec/spe.md, sections 4 to 6). Addresses
+/// are relative to the files, so that a place that is mapped at many addresses is one place; addresses of code without
+/// a file are as traced. Samples do not show calls: `calls` stays empty.
 #pragma once
 
 #include <array>
@@ -21,9 +21,9 @@
 
 namespace waymark::analysis {
 
-/// How many samples were taken when, by CPU and by thread. Memory does not grow with the samples: time is cut into bins
-/// of a power of two ticks, the least with which there are no more than `most_bins`. Samples without a timestamp, and
-/// damaged ones, are in no bin.
+/// Number of samples over time, by CPU and by thread. Memory does not grow with the samples: time is divided into bins
+/// of a power of two ticks, the smallest with at most `most_bins` bins. Samples without a timestamp, and damaged ones,
+/// are in no bin.
 class SampleTimes final : public SampleSink {
 public:
     static constexpr unsigned most_bins = 512;
@@ -36,10 +36,10 @@ public:
     void join(SampleSink& fork) override;
 
     [[nodiscard]] bool empty() const { return empty_; }
-    /// Of the samples; meaningless if `empty`.
+    /// Time of the first sample; meaningless if `empty`.
     [[nodiscard]] std::uint64_t first_ticks() const { return first_ticks_; }
     [[nodiscard]] std::uint64_t last_ticks() const { return last_ticks_; }
-    /// Bins are numbered by the ticks they begin with, shifted right by so much.
+    /// The number of a bin is its first tick, shifted right by this number of bits.
     [[nodiscard]] unsigned shift() const { return shift_; }
     [[nodiscard]] static std::uint64_t count(const Bins& bins, std::uint64_t bin) { return bins[bin % most_bins]; }
     [[nodiscard]] const std::map<std::uint32_t, Bins>& cpus() const { return cpus_; }
@@ -56,12 +56,13 @@ private:
     std::map<Profile::Thread, Bins> threads_;
 };
 
-/// All that one pass over the samples gives for `answers_of_samples`.
+/// Everything that `answers_of_samples` needs from one pass over the samples.
 class GatheredSamples final : public SampleSink {
 public:
     struct Wanted {
         bool times = false;
-        std::uint32_t line_bytes = 0;  ///< of cache lines; not 0: also what `Sharing` needs for its pass
+        std::uint32_t line_bytes =
+            0;  ///< size of cache lines; if not 0, also gathers what `Sharing` needs for its pass
     };
     explicit GatheredSamples(Wanted wanted);
     void consume(const SampleBatch& batch) override;
@@ -80,19 +81,19 @@ private:
 };
 
 struct SampleAnswersOptions {
-    bool inlined = false;               ///< the inlined calls instructions lie in
+    bool inlined = false;               ///< the inlined calls of instructions
     std::size_t most_slices = 200000;   ///< of the timeline
     std::uint32_t line_bytes = 64;      ///< of cache lines
-    std::size_t most_shared = 1000;     ///< cache lines in the table of those that are shared
-    std::size_t most_thread_rows = 64;  ///< of the timeline: threads with the most samples
+    std::size_t most_shared = 1000;     ///< number of cache lines in the table of shared ones
+    std::size_t most_thread_rows = 64;  ///< limit for the timeline: threads with the most samples
 };
 
-/// How much of the run the samples show. `quality`: of these `totals`. Empty: the capture contains no record.
+/// How much of the run the samples cover. `quality`: for these `totals`. Empty: the capture contains no record.
 [[nodiscard]] answers::Account samples_account(const SampleCapture& capture, const SampleTotals& totals,
                                                const Quality& quality);
 
-/// Everything but `capture` and `version`. The result does not depend on how the samples were shared out. `sharing` may
-/// be null.
+/// Fills everything except `capture` and `version`. The result does not depend on how the samples were divided.
+/// `sharing` may be null.
 [[nodiscard]] answers::Answers answers_of_samples(const SampleCapture& capture, const SampleTotals& totals,
                                                   const GatheredSamples& gathered, const Sharing* sharing,
                                                   Program& program, const SampleAnswersOptions& options = {});

@@ -19,13 +19,13 @@ namespace waymark::analysis {
 /// Name of a thread of a process.
 using ThreadText = std::function<std::string(std::uint32_t pid, std::uint32_t tid)>;
 
-/// `1,234*`: few samples are marked.
+/// A number of samples; few samples are marked: `1,234*`.
 [[nodiscard]] answers::Cell sample_count(std::uint64_t samples);
 /// `12.3% (11.9-12.7%)`.
 [[nodiscard]] answers::Cell share_with_interval(std::uint64_t part, std::uint64_t all);
-/// What a data source is called; `unknown (code 3)` where the core's codes are not known.
+/// Name of a data source; `unknown (code 3)` if the core's codes are not known.
 [[nodiscard]] std::string source_text(std::uint32_t midr, std::uint32_t code);
-/// The function; the address where neither it nor its file is known.
+/// The function's name; the address if neither function nor file is known.
 [[nodiscard]] std::string function_or_address(Program& program, std::uint32_t mapping, std::uint64_t pc);
 
 /// The first rows of a table, and how many more there are.
@@ -34,7 +34,7 @@ struct FirstRows {
     std::size_t left_out{};
 };
 
-/// What rows of a profile can be sorted and measured by.
+/// The keys by which rows of a profile can be sorted and measured.
 [[nodiscard]] std::vector<std::string> profile_sort_keys();
 
 /// Borrows its arguments.
@@ -43,9 +43,9 @@ public:
     ProfileTables(const Profile& profile, Program& program, ThreadText thread)
         : profile_(profile), program_(program), thread_(std::move(thread)) {}
 
-    /// `by`: function, line, pc, file or thread. `most` rows, 0: all.
+    /// `by`: function, line, pc, file or thread. At most `most` rows; 0: all.
     [[nodiscard]] FirstRows rows(const std::string& by, const std::string& sort, std::size_t most) const;
-    /// Loads by where their data came from; with `functions` also by function.
+    /// Loads by the source of their data; with `functions` also by function.
     [[nodiscard]] FirstRows sources(bool functions, std::size_t most) const;
     struct Event {
         std::string_view name, of;
@@ -53,7 +53,7 @@ public:
         std::uint64_t among{};
     };
     [[nodiscard]] std::vector<Event> events() const;
-    /// Those that samples have, and the function with most of each.
+    /// The events that occur in samples, and for each the function with the most samples.
     [[nodiscard]] answers::Table event_table() const;
     [[nodiscard]] answers::Table latency_table() const;
 
@@ -78,7 +78,7 @@ public:
     [[nodiscard]] answers::Table summary(const std::vector<SharedLine>& lines) const;
     /// A row for each offset, thread, function and line of source.
     [[nodiscard]] answers::Table places(const SharedLine& line) const;
-    /// For programs: a row for each access. With `of_lines`, also which line it is of.
+    /// For programs: a row for each access. With `of_lines`, also its line.
     [[nodiscard]] answers::Table accesses(const std::vector<SharedLine>& lines, bool of_lines) const;
     /// Variables in a line, at most three.
     [[nodiscard]] std::string variables_of(const SharedLine& line) const;

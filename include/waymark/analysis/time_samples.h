@@ -1,5 +1,5 @@
-/// Samples of the program counter → costs of instructions, lines and functions. They have nothing but an address: who
-/// called whom, and how often code ran, they do not show.
+/// Converts samples of the program counter to costs of instructions, lines and functions. Such samples only have an
+/// address: they do not show calls or execution counts.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,12 @@ namespace waymark::analysis {
 struct PcSamples {
     std::map<std::uint64_t, std::uint64_t> at{};  ///< samples by address
     std::uint64_t asleep{};                       ///< the core slept
-    std::uint64_t not_permitted{};                ///< the core did not permit to sample
+    std::uint64_t not_permitted{};                ///< samples that the core did not permit
     [[nodiscard]] std::uint64_t all() const;
 };
 
-/// Fills metrics, images, functions, instructions and lines. `isa`: of code without a symbol that says more.
+/// Fills metrics, images, functions, instructions and lines. `isa`: instruction set of code whose symbols do not tell
+/// it.
 void fill_pc_samples(answers::Answers& answers, const PcSamples& samples, const image::Symbols& symbols,
                      const image::MemoryMap& memory, const FlowAnswersOptions& options, isa::Isa isa);
 

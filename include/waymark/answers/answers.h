@@ -1,6 +1,6 @@
-/// The results of decoding a capture, the same structure for every unit: producers (program flow, samples, counters)
-/// fill it, and consumers (tables, exports, the report, comparison) read it. Plain data; whole
-/// numbers, so that parts add up to exactly what one pass over everything gives.
+/// The results of decoding a capture, in the same structure for every unit: producers (program flow, samples, counters)
+/// fill it, and consumers (tables, exports, the report, comparison) read it. Plain data with integers, so that parts
+/// add up to exactly the result of one pass.
 #pragma once
 
 #include <compare>
@@ -20,20 +20,20 @@
 
 namespace waymark::answers {
 
-/// Index into one of the tables below; `none`: there is none.
+/// Index into one of the tables below, or `none`.
 using Index = std::uint32_t;
 inline constexpr Index none = std::numeric_limits<Index>::max();
 
-/// What a number counts.
+/// The meaning of a column of numbers.
 struct Metric {
     std::string name;    ///< `instructions`, `cycles`, `samples`, `latency cycles`, or a counter's event
     std::string unit;    ///< `instructions`, `cycles`, `ns`, `samples`, `count`, `bytes`
     bool exact = true;   ///< false: an estimate from samples or stretches of the run
-    std::string note{};  ///< what it leaves out, in a sentence; empty: nothing
-    /// Number of stretches of the run behind the estimate; 0: it is from single samples, or exact.
+    std::string note{};  ///< the excluded part, in a sentence; empty: none
+    /// Number of stretches of the run behind the estimate; 0: it comes from single samples, or is exact.
     std::uint64_t stretches{};
-    /// Of a sum of captures that do not all count the same (answers/metric_sets.h): the metrics that the captures
-    /// behind this column count, and how many captures these are. Readers get sums without sets: scale_metrics().
+    /// In a sum of captures with different metrics (answers/metric_sets.h): the metrics that the captures behind this
+    /// column count, and the number of these captures. Readers get sums without sets: scale_metrics().
     std::string set{};
     std::uint64_t captures{};
 };
@@ -44,59 +44,61 @@ using Costs = std::vector<std::uint64_t>;
 
 /// A program, library or memory dump.
 struct Image {
-    std::string name;        ///< short, as tables show it
-    std::string path{};      ///< what was opened; empty: nothing
+    std::string name;        ///< short name for tables
+    std::string path{};      ///< the opened file; empty: none
     std::string build_id{};  ///< hexadecimal; empty: none
-    /// The image's file has the symbols of all functions. Nothing: the image has no file, or the file is unknown.
+    /// Whether the image's file has the symbols of all functions. nullopt: the image has no file, or the file is
+    /// unknown.
     std::optional<bool> has_symbols{};
-    /// Code that never ran is known too: `has_symbols`, and all its code is known. Otherwise the known code is the code
-    /// that ran and that its symbols cover; the rest is unknown.
+    /// Code that never ran is known too: `has_symbols`, and all code of the image is known. Otherwise only executed
+    /// code, and code covered by its symbols, is known.
     bool whole{};
     /// Address in memory minus address in the file. If it was loaded at several addresses, the lowest.
     std::uint64_t load_bias{};
-    /// What of its file is loaded where; empty: not known. Filled with `ranges`, and of samples.
+    /// Parts of its file and where they are loaded; empty: not known. Filled with `ranges`, and for samples.
     struct Segment {
-        std::uint64_t address{}, offset{}, bytes{};  ///< in memory without a load bias; in the file; in memory
+        std::uint64_t address{}, offset{},
+            bytes{};  ///< address in memory without load bias; offset in the file; size in memory
         bool executable{};
         friend auto operator<=>(const Segment&, const Segment&) = default;
     };
     std::vector<Segment> segments{};
-    std::string recorded{};  ///< where it was on the recorded machine; empty: not known
+    std::string recorded{};  ///< path on the recorded machine; empty: not known
 };
 
 struct Function {
-    std::string name;            ///< for reading; `[unknown]`, `(no symbol) in libc.so`, `[interrupt 18]`
-    std::string linkage_name{};  ///< as in the symbol table; empty: not from one
+    std::string name;            ///< readable name; `[unknown]`, `(no symbol) in libc.so`, `[interrupt 18]`
+    std::string linkage_name{};  ///< name in the symbol table; empty if there is none
     Index image = none;
-    std::uint64_t address{}, bytes{};  ///< as traced; bytes 0: not known
-    Index source = none;               ///< file it begins in, index of Answers::sources
+    std::uint64_t address{}, bytes{};  ///< address as traced; bytes 0: not known
+    Index source = none;               ///< source file of its first line, index of Answers::sources
     std::uint32_t line{};              ///< 0: not known
-    /// No code of the program: a task, an interrupt, a gap.
+    /// Not code of the program: a task, an interrupt, a gap.
     bool synthetic{};
-    /// The function its author wrote, of which this is the code, a copy or a part, as debug information has it. Known
-    /// where inlined calls were asked for.
-    std::string declared_name{};    ///< linkage name; empty: it has none but that of its symbol, or is not known
-    Index declared_source = none;   ///< place of its name
+    /// The function in the source that this code belongs to, as a whole, a clone or a part, from debug information.
+    /// Known if inlined calls were requested.
+    std::string declared_name{};    ///< linkage name; empty: same as the symbol's, or not known
+    Index declared_source = none;   ///< source file of its declaration
     std::uint32_t declared_line{};  ///< 0: not known
-    /// Discriminators of its lines are in LLVM's encoding.
+    /// Discriminators of its lines use LLVM's encoding.
     bool by_llvm{};
 };
 
 struct SourceFile {
-    std::string path;                  ///< as debug information has it
-    std::vector<std::string> lines{};  ///< its text where it was found; empty: not found
+    std::string path;                  ///< path in debug information
+    std::vector<std::string> lines{};  ///< its text; empty if not found
 };
 
-/// A call whose callee the compiler put in its place, so that it is code of the caller's.
+/// A call that the compiler replaced by the callee's code, so that it is code of the caller.
 struct InlinedCall {
-    Index parent = none;        ///< the inlined call it is made in, before it; none: the function itself makes it
+    Index parent = none;  ///< the inlined call that contains it, an earlier one; none: the function itself contains it
     Index function = none;      ///< the function with a symbol that contains the call's code
     SharedText name;            ///< name of the called function
-    SharedText linkage_name{};  ///< as its symbol would be; empty: as the name
-    Index source = none;        ///< where it is called
+    SharedText linkage_name{};  ///< linkage name; empty: same as the name
+    Index source = none;        ///< place of the call
     std::uint32_t line{};
-    std::uint32_t discriminator{};  ///< of that line, as image::SourceLine has it
-    std::uint32_t declared_line{};  ///< where the callee is declared; 0: not known
+    std::uint32_t discriminator{};  ///< discriminator of that line, as in image::SourceLine
+    std::uint32_t declared_line{};  ///< line of the callee's declaration; 0: not known
 };
 
 /// A line of a function, inlined or not. The name lives as long as the answers.
@@ -106,14 +108,14 @@ struct InlineFrame {
     std::uint32_t line{};
 };
 
-/// How far it is known whether code ran.
+/// Whether code ran, as far as it is known.
 enum class Seen : std::uint8_t {
     executed,
-    not_executed,  ///< and no stretch of unknown flow could have run it
+    not_executed,  ///< not seen, and it could not have run where flow was lost
     not_observed,  ///< not seen, but flow was lost where it could have run
 };
 
-/// An executed, or executable, instruction.
+/// An instruction that ran, or could have run.
 struct Instruction {
     std::uint64_t address{};
     std::uint8_t bytes{};
@@ -123,23 +125,23 @@ struct Instruction {
     Index source = none;  ///< innermost line
     std::uint32_t line{};
     std::uint64_t times{};          ///< executed; flow only
-    Costs costs{};                  ///< by metric; empty: `times` says it all
-    std::string text{};             ///< disassembled; empty: not asked for
-    Index inlined = none;           ///< innermost inlined call it lies in, index of Answers::inlined
-    std::uint32_t discriminator{};  ///< of its line, as image::SourceLine has it
+    Costs costs{};                  ///< by metric; empty: only `times` is known
+    std::string text{};             ///< disassembly; empty: not requested
+    Index inlined = none;           ///< innermost inlined call that contains it, index of Answers::inlined
+    std::uint32_t discriminator{};  ///< discriminator of its line, as in image::SourceLine
 };
 
 struct Line {
     Index source = none;
     std::uint32_t line{};
     Seen seen{};
-    Index function = none;  ///< the first one with code of this line
-    std::uint64_t times{};  ///< executions of the line's most executed instruction; flow only
-    Costs costs{};          ///< of the instructions whose own line it is, by metric
+    Index function = none;  ///< the first function with code of this line
+    std::uint64_t times{};  ///< executions; for a line, of its most executed instruction; flow only
+    Costs costs{};          ///< costs of the instructions whose own line it is, by metric
 };
 
-/// A line that an instruction is a statement of, besides its own: of optimised code several statements begin at one
-/// address, and all of them have run when that has.
+/// A further line whose statement begins at an instruction, besides the instruction's own: in optimised code several
+/// statements begin at one address, and all of them ran if the instruction did.
 struct Statement {
     std::uint64_t address{};
     Index function = none, source = none;
@@ -155,23 +157,22 @@ struct Branch {
     Index function = none, source = none;
     std::uint32_t line{};
     std::uint64_t taken{}, not_taken{};
-    /// Of an outcome that never happened: not_executed, or not_observed.
+    /// For an outcome that never occurred: not_executed, or not_observed.
     Seen seen_taken{}, seen_not_taken{};
     std::optional<std::uint64_t> mispredicted{};  ///< samples only
 };
 
-/// Control went from one place to another.
+/// A flow of control from one place to another.
 struct Edge {
-    std::uint64_t from{}, to{};  ///< address of the branch; of the instruction that came next
+    std::uint64_t from{}, to{};  ///< address of the branch; address of the next instruction
     Index from_function = none, to_function = none;
     Branch::Kind kind{};
     std::uint64_t times{};
-    /// Of calls, and of jumps that are tail calls: what passed until the return, by metric. Empty: it is no call, or
-    /// not known.
+    /// For calls and tail calls: cost until the return, by metric. Empty: not a call, or not known.
     Costs inclusive{};
 };
 
-/// Code that ran from its first instruction to its last without a branch in between.
+/// Code that ran from its first to its last instruction without a branch in between.
 struct Block {
     std::uint64_t address{};
     std::uint32_t bytes{}, instructions{};
@@ -179,22 +180,23 @@ struct Block {
     std::uint64_t times{};
 };
 
-/// A natural loop: a header, which all ways into the loop pass, and the code that leads back to it; all that leads back
-/// to one header is one loop. Or an irreducible region: repeated code that is entered at several places. Both are found
-/// in the observed flow. Or a hardware loop of a DPU.
+/// A natural loop: a header, which all ways into the loop pass, and the code that leads back to it; everything that
+/// leads back to one header is one loop. Or an irreducible region: repeated code that is entered at several places.
+/// Both are found in the observed flow. Or a hardware loop of a DPU.
 struct Loop {
-    /// The header; of an irreducible region, the place of entry it leads back to most often. The last instruction that
-    /// leads back there.
+    /// The header, or for an irreducible region the entry that it leads back to most often; and the last instruction
+    /// that leads back there.
     std::uint64_t head{}, tail{};
     Index function = none, source = none;
     std::uint32_t line{};
-    /// Times control came into it from elsewhere; where trace began within it, that is one. Times its head ran. Of a
-    /// Hardware loops of a DPU: runs in the trace (an interrupt splits one), and times the body ran.
+    /// Number of entries from outside (a trace that begins inside the loop counts as one), and number of executions of
+    /// its head. For hardware loops of a DPU: number of runs in the trace (an interrupt splits one), and times the body
+    /// ran.
     std::uint64_t entries{}, iterations{};
-    Costs costs{};                         ///< of all its instructions, loops in it included, by metric
-    std::uint32_t depth{};                 ///< 1: in no other loop; 0: not known, as of hardware loops
+    Costs costs{};                         ///< costs of all its instructions, including inner loops, by metric
+    std::uint32_t depth{};                 ///< 1: outermost; 0: not known, as for hardware loops
     bool irreducible{};                    ///< entered at several places
-    std::optional<std::uint64_t> outer{};  ///< head of the loop directly around it
+    std::optional<std::uint64_t> outer{};  ///< head of the directly enclosing loop
 };
 
 // ---- exact flow, by image: what compilers' tools take
@@ -202,20 +204,20 @@ struct Loop {
 /// Code of a file that ran from one instruction to another, both included, without a taken branch in between.
 struct ImageRange {
     Index image = none;
-    std::uint64_t first{}, last{};  ///< of instructions, as in the file (ELF virtual addresses)
+    std::uint64_t first{}, last{};  ///< addresses of instructions in the file (ELF virtual addresses)
     isa::Isa isa{};
     std::uint32_t instructions{};
     std::uint64_t times{};
-    /// How often its last instruction branched, and how often it was a branch and did not. The rest is neither:
-    /// interrupted, or no branch.
+    /// How often its last instruction branched, and how often it was a branch that was not taken. The rest was
+    /// interrupted, or is not a branch.
     std::uint64_t taken{}, not_taken{};
 };
 
-/// A branch that was taken, from its address to where it led, as in the files.
+/// A taken branch: its address and its target, relative to the files.
 struct ImageBranch {
     Index image = none;
     std::uint64_t from{};
-    Index to_image = none;  ///< none: to code of no file
+    Index to_image = none;  ///< none: the target is outside of all files
     std::uint64_t to{};     ///< without an image: 0
     Branch::Kind kind{};
     std::uint64_t times{};
@@ -225,14 +227,14 @@ struct ImageBranch {
 
 struct CallNode {
     enum class Kind : std::uint8_t {
-        root,            ///< of everything, or of a task or core: the names are of that
+        root,            ///< the root of everything, or of a task or core whose name it has
         call,            ///< called
         interrupt,       ///< an exception or interrupt, and below it its handler
-        unsynchronised,  ///< resumed: who called it is not in the trace
-        tail_call,       ///< jumped to, in place of a call and the return behind it: returns with its parent
-        signal           ///< entered while an exception lasted that is not traced further: a signal handler
+        unsynchronised,  ///< resumed: the caller is not in the trace
+        tail_call,       ///< entered by a jump in place of a call: returns with its parent
+        signal           ///< entered during an exception whose handler is not traced: a signal handler
     };
-    Index parent = none;  ///< before its children; none: the first node alone
+    Index parent = none;  ///< index of the parent, smaller than this node's; `none` for the root
     Index function = none;
     Kind kind{};
     std::uint64_t calls{};
@@ -241,19 +243,19 @@ struct CallNode {
 
 // ---- time
 
-/// What the timeline's numbers are, and how far they can be trusted.
+/// The unit and accuracy of the timeline's numbers.
 struct TimeAxis {
     std::string unit = "instructions";  ///< `ns`, `ticks`, `cycles`, `instructions`, `readings`
-    std::uint64_t ticks_per_second{};   ///< of `ticks` or `cycles`, where known; else 0
+    std::uint64_t ticks_per_second{};   ///< rate of `ticks` or `cycles`, if known; else 0
     std::uint64_t begin{}, end{};
-    std::uint64_t uncertainty{};  ///< largest error of the times of 95 % of what ran, in the unit
-    std::string note{};           ///< how it was made, in a sentence
+    std::uint64_t uncertainty{};  ///< maximum error of the times for 95 % of the executed code, in the unit
+    std::string note{};           ///< how the axis was made, in a sentence
 };
 
 /// A row of the timeline: a core, a thread, a task.
 struct Track {
     std::string name;
-    Index parent = none;  ///< a track it is drawn below
+    Index parent = none;  ///< parent track, below which it is shown
 };
 
 /// A function, task or handler was active in [begin, end).
@@ -261,7 +263,7 @@ struct Slice {
     std::uint64_t begin{}, end{};
     Index track{}, function{};
     std::uint32_t depth{};
-    /// Number of slices it represents; of several, `function` took most.
+    /// Number of slices it represents; if several, `function` took most of the time.
     std::uint32_t merged = 1;
 };
 
@@ -284,13 +286,13 @@ struct Series {
     std::vector<Point> points;
 };
 
-/// A capture of a sum whose timeline is kept.
+/// A capture in a sum whose timeline is kept.
 struct TimelineSample {
     std::string capture;
-    Index track = none;                  ///< its own, above its others, which are behind it
+    Index track = none;                  ///< its own track, followed by its other tracks
     std::uint64_t order{};               ///< sample_order(capture)
-    std::uint64_t contents{};            ///< hash of its timeline: captures may have one name
-    std::uint64_t resolution{};          ///< Timeline::resolution of this capture alone
+    std::uint64_t contents{};            ///< hash of its timeline: several captures may have the same name
+    std::uint64_t resolution{};          ///< Timeline::resolution for this capture
     std::uint64_t uncertainty{}, end{};  ///< of its axis, which begins at 0
 };
 /// A sum keeps at most this many timelines: the captures with the smallest `sample_order`.
@@ -300,12 +302,12 @@ inline constexpr std::size_t most_samples = 8;
 struct Timeline {
     TimeAxis axis;
     std::vector<Track> tracks;
-    std::vector<Slice> slices;        ///< by track, then begin, then depth; nested ones lie within those around them
+    std::vector<Slice> slices;        ///< by track, then begin, then depth; slices are nested
     std::vector<TimelineMark> marks;  ///< by track, then begin
     std::vector<Series> series;
-    /// Slices shorter than this were merged. 0: none were.
+    /// Slices shorter than this were merged; 0: none was.
     std::uint64_t resolution{};
-    /// Of a sum: captures whose timelines these are, in the order of their tracks. Empty: it is of one capture.
+    /// In a sum: the captures of these timelines, in the order of their tracks. Empty: a single capture.
     std::vector<TimelineSample> samples;
 };
 
@@ -315,48 +317,48 @@ struct ExceptionRow {
     std::string name;  ///< `IRQ`, `supervisor call`
     std::uint32_t number{};
     std::uint64_t times{}, nested{};
-    /// From entry to return, in `unit`, of those that returned.
+    /// Time from entry to return, in `unit`, for those that returned.
     std::uint64_t least{}, most{}, sum{}, returned{};
     std::string unit = "instructions";  ///< or `cycles`
-    /// Without a return, or where nothing that the handler ran is in the trace, the times are unknown.
+    /// The times are unknown if none returned, or if nothing that the handler executed is in the trace.
     [[nodiscard]] bool has_times() const { return returned != 0 && sum != 0; }
 };
 
-/// What ran at one exception level, in one security state and one execution state.
+/// Execution at one exception level, in one security state and one execution state.
 struct LevelRow {
     std::string security;     ///< `Secure`, `Non-secure`, `Root`, `Realm`
-    std::string level{};      ///< `EL0` to `EL3`, `Hyp`; empty: the trace does not carry it
+    std::string level{};      ///< `EL0` to `EL3`, `Hyp`; empty: not in the trace
     std::string state{};      ///< `AArch64`, `AArch32`
-    std::uint64_t entered{};  ///< times it was changed to, from another or from where none was known
+    std::uint64_t entered{};  ///< number of changes to it, from another level or from an unknown one
     Costs costs{};            ///< by metric
 };
-/// `EL1 Non-secure`; AArch32 is named where there are exception levels.
+/// Such as `EL1 Non-secure`; AArch32 is named if there are exception levels.
 [[nodiscard]] std::string name(const LevelRow& row);
 
-/// A figure of the health or summary: printed in order.
+/// A figure of the health or summary; printed in order.
 struct Figure {
     std::string name, value, note{};
 };
 
-/// Something to know before trusting the rest.
+/// Something that a reader should know before trusting the figures.
 struct Finding {
     enum class Severity : std::uint8_t { good, note, warning, bad };
     Severity severity{};
     std::string what;                       ///< a sentence
     std::string todo{};                     ///< what to do; empty: nothing
     std::optional<std::uint64_t> offset{};  ///< in the capture's buffer
-    /// The finding warns only about names of code: no trace is missing, and no gate fails.
+    /// The finding only concerns names of code: no trace is missing, and no gate fails.
     bool of_names{};
-    /// A file that was given and that none of the captures needs; empty: it is about no such file.
+    /// A given file that none of the captures needs; empty: the finding is not about such a file.
     std::string unused_file{};
-    /// In a sum: the number of captures with this finding, perhaps with other numbers; the text has one capture's
+    /// In a sum: the number of captures with this finding, possibly with other numbers; the text has one capture's
     /// numbers. 0: the finding does not come from single captures.
     std::uint64_t captures{};
 };
 
-/// How far figures of one kind can be believed: clauses, empty where there is nothing of the sort.
+/// How far figures of one kind can be trusted: clauses, empty if none applies.
 struct Trust {
-    std::string view;  ///< whose figures: `functions`, `timeline`, `coverage`, `tasks`, …
+    std::string view;  ///< the figures: `functions`, `timeline`, `coverage`, `tasks`, …
     std::string exact{}, estimated{}, not_known{};
 };
 
@@ -373,10 +375,10 @@ struct Chart {
     std::vector<Bar> bars;
 };
 
-/// A capture from which the results come.
+/// A capture that contributed to the results.
 struct MergedPart {
     std::string capture;
-    std::uint64_t times = 1;  ///< it is among them
+    std::uint64_t times = 1;  ///< how often it is included
     std::uint64_t trace_bytes{};
 };
 
@@ -385,19 +387,19 @@ struct Answers {
     std::string unit;     ///< `PTM`, `SPE`, `DPU`
     std::string version;  ///< of Waymark
     std::uint64_t trace_bytes{};
-    bool cut{};  ///< the capture could not be read to its end: `health` says why
+    bool cut{};  ///< the capture could not be read to its end: `health` gives the reason
 
-    Account account;              ///< how much of the run this is
+    Account account;              ///< how much of the run is covered
     std::vector<Finding> health;  ///< the worst first
-    std::vector<Trust> trust;     ///< of each kind of figure that is here, or that the unit could have delivered
+    std::vector<Trust> trust;     ///< for each kind of figure that is present, or that the unit could have delivered
     std::vector<Figure> summary;
-    std::vector<Metric> metrics;  ///< at least one; the first is what tables are sorted by
+    std::vector<Metric> metrics;  ///< at least one; tables are sorted by the first
 
     std::vector<Image> images;
     std::vector<SourceFile> sources;
     std::vector<Function> functions;
-    std::vector<InlinedCall> inlined;  ///< parents before children; empty: there are none, or they were not asked for
-    std::vector<Instruction> instructions;  ///< by address; of functions with executed code
+    std::vector<InlinedCall> inlined;  ///< parents before children; empty: there are none, or they were not requested
+    std::vector<Instruction> instructions;  ///< by address; in functions with executed code
     std::vector<Statement> statements;      ///< by address, function, source, line
     std::vector<Line> lines;                ///< by source, line
     std::vector<Branch> branches;           ///< by address
@@ -406,47 +408,47 @@ struct Answers {
     std::vector<Loop> loops;                ///< by head, an irreducible region before a natural loop
     std::vector<ImageRange> ranges;         ///< by image, first, last; of program flow
     std::vector<ImageBranch> jumps;         ///< by image, from, to; of program flow
-    std::vector<CallNode> calls;            ///< parents before children; empty: who called whom is not known
+    std::vector<CallNode> calls;            ///< parents before children; empty: calls are not known
     Timeline timeline;
     std::vector<ExceptionRow> exceptions;
-    std::vector<LevelRow> levels;  ///< Secure states first; empty: not known, or calls were not asked for
+    std::vector<LevelRow> levels;  ///< Secure states first; empty: not known, or calls were not requested
     std::vector<Chart> charts;
-    std::vector<Table> tables;  ///< those that only one unit has: DPU tasks, loops and user data, shared cache lines
-    /// The captures that these answers are of, by name; empty: it is one, `capture`.
+    std::vector<Table> tables;  ///< tables of a single unit: DPU tasks, loops and user data, shared cache lines
+    /// The captures in a sum, by name; empty for a single one, `capture`.
     std::vector<MergedPart> parts{};
 };
 
-/// What a function cost over all.
+/// The total costs of a function.
 struct FunctionCosts {
     std::uint64_t calls{};
-    Costs self{}, inclusive{};  ///< by metric; inclusive counts recursion once
+    Costs self{}, inclusive{};  ///< by metric; inclusive costs count recursion once
 };
-/// By function, from the call tree; where there is none, from instructions, and then inclusive is empty. Without
-/// `interrupts`, what an interrupt or signal ran is no part of what it interrupted.
+/// By function, from the call tree; without a tree from instructions, then inclusive costs are empty. Without
+/// `interrupts`, code that ran in an interrupt or signal is not included in the interrupted function.
 [[nodiscard]] std::vector<FunctionCosts> function_costs(const Answers& answers, bool interrupts = true);
 
-/// Every line that an instruction is a statement of: its own line, and the lines in `Answers::statements`.
+/// Every line whose statement an instruction begins: its own line, and the lines in `Answers::statements`.
 [[nodiscard]] std::vector<std::pair<Index, std::uint32_t>> lines_of(const Answers& answers, const Instruction& code);
 
-/// A function's name without what compilers append to the names of its copies and parts: `sort.isra.0`, `f() [clone
+/// A function's name without the suffixes that compilers append for clones and parts: `sort.isra.0`, `f() [clone
 /// .part.0]`.
 [[nodiscard]] std::string_view without_suffix(std::string_view name);
 
-/// Where an instruction comes from, the innermost line first; the last is of the function that has the symbol.
+/// The source of an instruction: the innermost line first; the last line belongs to the function with the symbol.
 [[nodiscard]] std::vector<InlineFrame> inline_frames(const Answers& answers, const Instruction& instruction);
 
-/// A function's costs wherever its code is: in its own body, and inlined into other functions.
+/// A function's costs in all its code: in its own body, and where it is inlined into other functions.
 struct InlinedCosts {
     std::string name;
-    Index function = none;    ///< the function's own code; none: the function was inlined everywhere
-    Index image = none;       ///< its code lies in
-    std::uint64_t places{};   ///< inlined calls of the function that cost something
-    Costs self{}, inlined{};  ///< by metric: without what is inlined into it; of that where it was inlined itself
+    Index function = none;    ///< the function with the symbol; none: the function was inlined everywhere
+    Index image = none;       ///< image of its code
+    std::uint64_t places{};   ///< number of its inlined calls that have costs
+    Costs self{}, inlined{};  ///< by metric: costs without code inlined into it; the part in inlined copies
 };
-/// By function as its author wrote them: what was inlined counts for what was called rather than for the caller. The
-/// sum of `self` is that of function_costs; of a metric in which those are less than what is inlined into a function,
-/// it is that of the instructions. Needs instructions. A function without a linkage name in debug information is
-/// another than the one of that name among the symbols.
+/// By function as declared in the source: inlined code counts for the callee, not the caller. The sum of `self` equals
+/// that of function_costs; for a metric in which function_costs are smaller than the code inlined into a function, it
+/// equals that of the instructions. Needs instructions. A function without a linkage name in debug information differs
+/// from a symbol with that name.
 [[nodiscard]] std::vector<InlinedCosts> inlined_costs(const Answers& answers);
 
 /// All that several captures of one unit say, whatever their order: images are found by build ID (without one by name),

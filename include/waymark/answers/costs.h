@@ -10,11 +10,11 @@
 
 namespace waymark::answers {
 
-/// 0 where the costs have no such metric.
+/// Returns 0 if the costs have no such metric.
 [[nodiscard]] inline std::uint64_t cost_of(const Costs& costs, std::size_t metric) {
     return metric < costs.size() ? costs[metric] : 0;
 }
-/// An instruction without costs has its execution count as cost in the first metric.
+/// For an instruction without costs, its execution count is the cost in the first metric.
 [[nodiscard]] inline std::uint64_t cost_of(const Instruction& i, std::size_t metric) {
     return !i.costs.empty() ? cost_of(i.costs, metric) : metric == 0 ? i.times : 0;
 }
@@ -24,12 +24,12 @@ inline void add(Costs& to, const Costs& costs) {
     for (std::size_t i = 0; i < costs.size(); ++i) add_saturating(to[i], costs[i]);
 }
 
-/// Parent of a node of the call tree; none: it has no parent, or one that does not precede it.
+/// Parent of a node in the call tree; `none` if it has no parent, or one that does not precede it.
 [[nodiscard]] inline Index parent_of(const Answers& a, Index i) {
     const Index parent = a.calls[i].parent;
     return parent < i ? parent : none;
 }
-/// What each node of the call tree and all below it cost.
+/// The inclusive cost of each node of the call tree.
 [[nodiscard]] inline std::vector<std::uint64_t> inclusive_costs(const Answers& a, std::size_t metric) {
     std::vector<std::uint64_t> sums(a.calls.size());
     for (Index i = static_cast<Index>(sums.size()); i-- > 0;) {
@@ -39,7 +39,7 @@ inline void add(Costs& to, const Costs& costs) {
     return sums;
 }
 
-/// A function ran, or was called: tables of functions have a row for it.
+/// Whether a function ran, or was called: tables of functions then have a row for it.
 [[nodiscard]] bool ran(const FunctionCosts& costs);
 
 }  // namespace waymark::answers

@@ -1,4 +1,4 @@
-/// What ran, did not run, or was not observed: counted as `waymark coverage` shows it.
+/// Counts of code that ran, did not run, or was not observed, as in `waymark coverage`.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace waymark::answers {
 
-/// Things of one kind: how many ran, did not, or were not observed.
+/// Numbers of items that ran, did not run, or were not observed.
 struct CoverageClasses {
     std::uint64_t executed{}, not_executed{}, not_observed{};
     void add(Seen seen) {
@@ -20,19 +20,19 @@ struct CoverageClasses {
     [[nodiscard]] std::uint64_t all() const { return executed + not_executed + not_observed; }
 };
 
-/// Of a file, a function or an image. The path lives as long as the answers.
+/// Counts for a file, a function or an image. The path lives as long as the answers.
 struct CoverageRow {
     std::string name;
     std::string_view path{};
-    Index function = none, source = none, image = none;  ///< none: the row is not about one
+    Index function = none, source = none, image = none;  ///< none if the row has another subject
     CoverageClasses instructions{}, lines{}, directions{};
 };
 
 struct CoverageCounts {
     std::vector<CoverageRow> rows;
-    CoverageRow all;  ///< a line counts once, even if several rows have its code
+    CoverageRow all;  ///< a line counts once, even if several rows contain its code
     std::size_t functions{}, functions_that_ran{};
-    /// Images of which there may be more code than is counted, as nothing says where it is.
+    /// Images that may contain more code than is counted, since nothing says where it is.
     std::vector<std::string> not_whole;
 };
 
@@ -40,7 +40,7 @@ struct CoverageCounts {
 [[nodiscard]] CoverageCounts coverage_counts(const Answers& answers, const std::string& by,
                                              const std::vector<bool>& of_functions = {});
 
-/// A stretch of code that did not run or was not observed, or a direction of a branch that ran.
+/// A stretch of code that did not run or was not observed, or a direction of an executed branch.
 struct Uncovered {
     enum class What : std::uint8_t { code, never_taken, always_taken };
     Seen seen{};

@@ -16,11 +16,12 @@ inline constexpr std::uint32_t file_version = 1;
 /// Whether a file that begins with these bytes (8 suffice) is an answers file.
 [[nodiscard]] bool is_answers_file(Bytes head);
 
-/// The same answers give the same bytes.
+/// Equal answers give equal bytes.
 void write_answers(const Answers& answers, ByteSink& sink);
 
-/// `name`: of the file, for messages. Memory is bounded by the size of the file. Errors: `bad_format`: it is no answers
-/// file, or a damaged or cut one; `unsupported`: a later version made it, and it has what this one does not know.
+/// `name`: name of the file, for messages. Memory is bounded by the size of the file. Errors: `bad_format`: not an
+/// answers file, or a damaged or truncated one; `unsupported`: written by a later version, with data that this version
+/// does not know.
 [[nodiscard]] Result<Answers> read_answers(Bytes file, std::string_view name);
 
 /// docs/answers-file.md.

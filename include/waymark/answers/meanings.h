@@ -1,6 +1,6 @@
-/// What columns mean, in words, where several tables have the same column: the views (`--format tsv`, docs/columns.md),
-/// the exports (CSV, SQLite, docs/sqlite-schema.md) and the answers file (docs/answers-file.md). A meaning that one
-/// table alone has stands beside its column. tests/columns_test.py compares the documents.
+/// Meanings of columns that several tables have: the views (`--format tsv`, docs/columns.md), the exports (CSV, SQLite,
+/// docs/sqlite-schema.md) and the answers file (docs/answers-file.md). The meaning of a column in a single table is
+/// written beside that column. tests/columns_test.py compares the documents.
 #pragma once
 
 namespace waymark::answers::meaning {
@@ -81,7 +81,7 @@ inline constexpr Meaning track_name = "name of the core, thread or task",
 
 inline constexpr Meaning slice_depth = "number of slices around it";
 
-// What is known of the run (docs/account.md).
+// Columns of the account (docs/account.md).
 inline constexpr Meaning account_of = "protocol or image", account_times = "number of stretches",
                          account_bytes = "bytes of trace", account_instructions = "instructions that ran",
                          account_ranges =

@@ -1,5 +1,5 @@
-/// Sums of captures that do not all count the same: one column for each metric and set of metrics (Metric::set), so
-/// that more can be added; and what readers get of them.
+/// Sums of captures with different metrics: they have one column for each metric and set of metrics (Metric::set), so
+/// that further captures can be added, and are converted for readers.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@
 
 namespace waymark::answers {
 
-/// The metrics of a capture as Metric::set names them.
+/// A capture's metrics in the notation of Metric::set.
 [[nodiscard]] std::string metric_set(const std::vector<Metric>& metrics);
-/// Whether these are the columns of captures that do not all count the same.
+/// Whether these columns come from captures with different metrics.
 [[nodiscard]] bool have_sets(const std::vector<Metric>& metrics);
 
 /// The columns of such a sum.
@@ -24,7 +24,7 @@ struct MetricColumns {
         std::string name;
         std::uint64_t captures{};
         std::vector<std::size_t> columns{};
-        /// Of a metric, a place in `metrics`; `nowhere`: the captures of this set do not count it.
+        /// For a metric, an index in `metrics`; `nowhere`: the captures of this set do not count it.
         [[nodiscard]] std::size_t of(std::size_t metric) const {
             return metric < columns.size() ? columns[metric] : nowhere;
         }
@@ -32,16 +32,18 @@ struct MetricColumns {
     std::vector<Metric> metrics;
     std::vector<Set> sets;
 };
-/// `order`: metrics that come first, where their order matters.
+/// `order`: metrics that come first, if their order matters.
 [[nodiscard]] MetricColumns metric_columns(const std::vector<Metric>& columns, std::vector<Metric> order = {});
 
-/// One column a metric. What only some captures count is scaled to all of them, function by function and line by line,
-/// by a metric that all count (CYCLES, else the first); where no capture that counts it ran the code, by the mean of
-/// all code. Without such a metric it is the sum of those that count it. Such a metric is no longer exact, and says so.
-/// `order`: as metric_columns has it. Answers in which all count the same stay as they are.
+/// One column for each metric. A metric that only some captures count is scaled to all captures, by function and by
+/// line, using a metric that all count (CYCLES, otherwise the first one). For code that did not run in any capture
+/// counting it, the mean of all code is used. Without a common metric, the result is the sum over the captures that
+/// count it. Such a metric is marked as not exact. `order`: as for metric_columns. Answers whose captures all have the
+/// same metrics stay unchanged.
 void scale_metrics(Answers& answers, std::vector<Metric> order = {});
 
-/// `A0 CYCLES`, the name of an event that two counters of a capture count → `CYCLES`.
+/// The event's name without the counter's: `CYCLES` for `A0 CYCLES`, which is used if two counters of a capture count
+/// one event.
 [[nodiscard]] std::string_view without_counter(std::string_view name);
 
 }  // namespace waymark::answers

@@ -1,4 +1,4 @@
-/// Kinds of code, known from the files: the program's own code, and what it runs on.
+/// Kinds of code, derived from files: the program's own code, and the code below it.
 #pragma once
 
 #include <array>
@@ -12,19 +12,19 @@ namespace waymark::answers {
 
 /// Each kind is shown together with the kinds before it.
 enum class CodeKind : std::uint8_t {
-    own,      ///< of files that are not the system's, with source that is not installed below /usr; of a file without
-              ///< any lines, all its code
-    library,  ///< the rest of these files: libraries that are linked into them
-    system,   ///< files of the system: its libraries, the dynamic linker, the kernel; and what is no code of a file
+    own,      ///< code of files that are not the system's, with sources that are not installed below /usr; for a file
+              ///< without lines, all its code
+    library,  ///< other code of these files: libraries that are linked into them
+    system,   ///< files of the system: libraries, the dynamic linker, the kernel; and code outside of files
 };
 /// The words of `--code`, by kind.
 inline constexpr std::array<std::string_view, 3> code_words{"own", "libraries", "all"};
 
 /// By function.
 [[nodiscard]] std::vector<CodeKind> code_kinds(const Answers& answers);
-/// Which functions are of this kind or one before it.
+/// Which functions are of this kind or an earlier one.
 [[nodiscard]] std::vector<bool> functions_of(const Answers& answers, CodeKind most);
-/// Which functions are the program's own code. All false: nothing tells them apart.
+/// Which functions are the program's own code. All false: they cannot be distinguished.
 [[nodiscard]] std::vector<bool> own_functions(const Answers& answers);
 
 }  // namespace waymark::answers

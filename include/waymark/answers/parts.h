@@ -1,4 +1,4 @@
-/// What producers of `Answers` have in common.
+/// Shared code of producers of `Answers`.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace waymark::answers {
 
-/// Source files of answers, each once.
+/// Source files of answers, without duplicates.
 class SourceTable {
 public:
     explicit SourceTable(Answers& answers) : answers_(answers) {}
@@ -27,7 +27,7 @@ private:
     std::map<std::string, Index> known_;
 };
 
-/// Numbers by ranges of addresses. Where ranges overlap, what was added first holds.
+/// Numbers by ranges of addresses. Where ranges overlap, the first one added applies.
 class AddressRanges {
 public:
     void add(std::uint64_t first, std::uint64_t bytes, std::size_t number);
@@ -42,11 +42,11 @@ private:
     std::map<std::uint64_t, Range> ranges_;  // by first address; they do not overlap
 };
 
-/// A build ID by which to find the same build: its bytes as hexadecimal digits in lower case, without the zeros that
-/// some recorders append. What is no hexadecimal number stays as it is.
+/// A normalised build ID: lower-case hexadecimal digits, without the zeros that some recorders append. A text that is
+/// not hexadecimal stays unchanged.
 [[nodiscard]] std::string build_key(std::string_view build_id);
 
-/// Synthetic functions (tasks, interrupts, gaps), each name once.
+/// Synthetic functions (tasks, interrupts, gaps), one for each name.
 class SyntheticTable {
 public:
     explicit SyntheticTable(Answers& answers) : answers_(answers) {}
@@ -57,12 +57,12 @@ private:
     std::map<std::string, Index> known_;
 };
 
-/// Inlined calls of answers, each once.
+/// Inlined calls of answers, without duplicates.
 class InlinedTable {
 public:
-    /// Those that are there keep their places.
+    /// Existing calls keep their indices.
     explicit InlinedTable(Answers& answers);
-    /// The index of a call; what is equal is one.
+    /// The index of a call; equal calls have one index.
     [[nodiscard]] Index of(InlinedCall call);
 
 private:
@@ -72,18 +72,18 @@ private:
     std::map<Key, Index> known_;
 };
 
-/// Leaves no more than `most` slices, none of which lies within another: neighbours of a track are put together while
-/// they are shorter than Timeline::resolution, which is set to the least power of two that does it.
+/// Reduces the slices to at most `most`, without nesting: neighbours on a track are merged while they are shorter than
+/// Timeline::resolution, which is set to the smallest sufficient power of two.
 void bound_slices(Timeline& timeline, std::size_t most);
 
-/// Name of the figure of a summary that counts ranges which ran and were not decoded, as their code is not known.
+/// Name of the figure in a summary that counts ranges which ran but were not decoded, because their code is not known.
 inline constexpr std::string_view ranges_not_decoded = "ranges not decoded";
 
 /// The worst first.
 void sort_findings(Answers& answers);
 
-/// What `waymark answers --only-ranges` leaves of program flow: ranges and branches, but neither instructions nor
-/// calls.
+/// Whether the answers have only what `waymark answers --only-ranges` keeps: ranges and branches, but neither
+/// instructions nor calls.
 [[nodiscard]] bool has_only_ranges(const Answers& answers);
 
 }  // namespace waymark::answers

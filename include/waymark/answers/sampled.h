@@ -1,4 +1,4 @@
-/// Whether answers are of samples, or of messages alone.
+/// Tells whether answers come from samples, or only from messages.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,13 @@
 
 namespace waymark::answers {
 
-/// Single instructions were sampled: what has no sample may have run all the same, and nothing is known of what came
-/// before or after one.
+/// Single instructions were sampled: code without a sample may have run too, and nothing is known of the code before or
+/// after one.
 [[nodiscard]] inline bool of_samples(const Answers& answers) {
     return !answers.metrics.empty() && answers.metrics.front().unit == "samples";
 }
 
-/// What programs and units wrote (ITM, STM), and no sample of the program counter: nothing is known of code.
+/// Output of programs and units (ITM, STM) without samples of the program counter: nothing is known about code.
 [[nodiscard]] inline bool of_messages(const Answers& answers) {
     const auto has = [&](AccountReason reason) {
         return std::any_of(answers.account.begin(), answers.account.end(),
@@ -24,7 +24,7 @@ namespace waymark::answers {
     return of_samples(answers) && has(AccountReason::decoded) && !has(AccountReason::sampled);
 }
 
-/// What answers are of, where they are not of program flow: `counters`, `messages` or `samples`. Else empty.
+/// The contents of answers without program flow: `counters`, `messages` or `samples`. Otherwise empty.
 [[nodiscard]] inline std::string_view subject_without_flow(const Answers& answers) {
     return answers.unit == "DPU"  ? "counters"
            : of_messages(answers) ? "messages"

@@ -26,13 +26,13 @@
 
 namespace waymark::answers {
 
-/// A table that indices lead into.
+/// A table that indices refer to.
 enum class IndexedTable : std::uint8_t { images, sources, functions, inlined, calls, tracks };
 inline constexpr std::size_t place_count = 6;
 
 namespace schema {
 
-// Words of enumerators, in their order.
+// Words of enumerators, in order.
 inline constexpr std::array<std::string_view, 3> seen{"executed", "not executed", "not observed"};
 inline constexpr std::array<std::string_view, 5> isas{"A32", "T32", "TEE", "Jazelle", "A64"};
 inline constexpr std::array<std::string_view, 6> branches{"conditional", "unconditional", "call",
@@ -352,7 +352,7 @@ void fields(W& w, Of<Column> auto& r) {
     w.text("unit", r.unit, meaning::unit_of_values);
     w.text("refers", r.refers, "column of another table to which the values refer");
 }
-/// A cell as the file has it: which alternative its value is, and that.
+/// A stored cell: the alternative of its value, and the value.
 struct StoredCell {
     std::string shown{}, text{};
     std::uint32_t kind{};
@@ -362,7 +362,7 @@ struct StoredCell {
 
     StoredCell() = default;
     explicit StoredCell(const Cell& cell);
-    /// Nothing: the kind is invalid.
+    /// nullopt: the kind is invalid.
     [[nodiscard]] std::optional<Cell> cell() const;
 };
 inline constexpr std::array<std::string_view, 6> values{"nothing",       "flag",        "number",
@@ -388,7 +388,7 @@ void fields(W& w, Of<StoredTable> auto& r) {
     w.list("columns", r.columns, "what its cells are");
     w.list("cells", r.cells, "row by row");
 }
-/// What of answers is no table.
+/// The parts of answers that are not tables.
 struct AnswersHead {
     std::string capture{}, unit{}, version{};
     std::uint64_t trace_bytes{};
@@ -405,7 +405,7 @@ void fields(W& w, Of<AnswersHead> auto& r) {
     w.number("resolution", r.resolution, meaning::finest);
 }
 
-/// The tables that answers hold as they are, in the order of the file: `table(name, rows, what)` for each.
+/// The tables of answers that are stored unchanged, in the order of the file: `table(name, rows, what)` for each.
 template <class T, class A>
 void tables(T&& table, A& a) {
     table("parts", a.parts, "the merged captures; empty: only the capture named in the head");

@@ -1,5 +1,5 @@
-/// What ran, in its order, from the beginning of each stream on, or from that of a window: for stepping through it.
-/// Answers hold sums.
+/// Executed code in order, from the beginning of each stream or window on: for stepping through it. Answers contain
+/// sums.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 namespace waymark::answers {
 
 struct Steps {
-    /// What the last instruction of a piece of code did.
+    /// The outcome of the last instruction in a piece of code.
     enum class Outcome : std::uint8_t {
-        nothing,    ///< it is no branch; or nothing says what it did
-        not_taken,  ///< of a branch; or the instruction failed its condition
+        nothing,    ///< it is not a branch, or its outcome is not known
+        not_taken,  ///< a branch was not taken, or another instruction failed its condition
         taken,
-        passed  ///< it is no branch, and passed its condition
+        passed  ///< it is not a branch, and passed its condition
     };
-    /// A piece of code that runs from its beginning to its end, and what its last instruction did.
+    /// A piece of code that ran from its beginning to its end, with the outcome of its last instruction.
     struct Edge {
         std::uint64_t address{};
         std::uint32_t bytes{}, instructions{};
@@ -26,19 +26,19 @@ struct Steps {
         Outcome outcome{};
         friend bool operator==(const Edge&, const Edge&) = default;
     };
-    /// A change of the stack of calls, after the first `at` instructions of what is kept.
+    /// A change of the call stack, after the first `at` instructions of the kept part.
     struct Frame {
         enum class What : std::uint8_t {
             enter,     ///< a function, at this depth
-            leave,     ///< everything from this depth on
-            change_to  ///< the stack of another context, `function` is its number; all its frames follow
+            leave,     ///< all frames from this depth on return
+            change_to  ///< switches to the stack of another context, with number `function`; all its frames follow
         };
         std::uint64_t at{}, time{};  ///< `time`: on the axis of the timeline
         What what{};
         std::uint32_t depth{};
         Index function{};
     };
-    /// What happened after the first `at` instructions of what is kept, other than that code ran.
+    /// An event other than execution, after the first `at` instructions of the kept part.
     struct Event {
         enum class Kind : std::uint8_t { exception, exception_return, gap, context, mark };
         std::uint64_t at{};
@@ -48,12 +48,12 @@ struct Steps {
     struct Stream {
         std::string source;  ///< its name
         std::vector<Edge> edges{};
-        std::vector<std::uint32_t> order{};  ///< of `edges`; the first that ran, up to a bound
+        std::vector<std::uint32_t> order{};  ///< indices of `edges`: the first executions, up to a limit
         std::vector<Frame> frames{};
         std::vector<Event> events{};
-        /// Of the stream in all, or of the window, beyond what is kept too.
+        /// In the whole stream or window, including the part that is not kept.
         std::uint64_t instructions{};
-        std::uint64_t first{};  ///< how many instructions of the stream ran before what is kept
+        std::uint64_t first{};  ///< number of instructions in the stream before the kept part
     };
     std::vector<Stream> streams{};
 };

@@ -1,4 +1,4 @@
-/// Any number of answers added up, one after another.
+/// Adds any number of answers, one after another.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,8 @@
 
 namespace waymark::answers {
 
-/// Adds answers up as they come, in time that depends on what is added and memory that depends on the sum alone. The
-/// result is that of `merged`, whatever the order, and however sums were made of sums.
+/// Adds answers as they arrive. Time depends on the added answers, memory only on the sum. The result equals that of
+/// `merged`, in any order, and also if sums are added to sums.
 class AnswersSum {
 public:
     AnswersSum();
@@ -18,7 +18,7 @@ public:
 
     void add(Answers next);
     [[nodiscard]] bool empty() const;
-    /// The sum. Afterwards it is empty.
+    /// Returns the sum and resets this object.
     [[nodiscard]] Answers take();
 
 private:

@@ -1,5 +1,5 @@
-/// Tables of answers, each column described once: its name for programs, its heading for readers, its type, unit and
-/// meaning. Text, tab-separated values, JSON, exports, the report and the documentation of columns walk that
+/// Tables of answers. Each column is described once: its name for programs, its heading for readers, its type, unit and
+/// meaning. Text, tab-separated values, JSON, exports, the report and the documentation of columns use that
 /// description.
 #pragma once
 
@@ -20,20 +20,20 @@ struct Column {
         text,
         integer,
         real,
-        address,  ///< 64 bits, hexadecimal where it is text
+        address,  ///< 64 bits, hexadecimal in text
         flag,     ///< true or false
         bar,      ///< a picture, for reading only
     };
-    std::string name{};    ///< for programs; empty: for reading only
-    std::string head{};    ///< for reading; empty: for programs only
-    Type type{};           ///< texts, addresses and bars begin at the left, the others end at the right
+    std::string name{};    ///< for programs; empty: only for readers
+    std::string head{};    ///< for readers; empty: only for programs
+    Type type{};           ///< texts, addresses and bars are left-aligned, the others right-aligned
     std::string what{};    ///< its meaning, in words
-    std::string unit{};    ///< empty: a count, or none
-    std::string refers{};  ///< `functions.id`; empty: to no other table
+    std::string unit{};    ///< empty: a count, or without unit
+    std::string refers{};  ///< such as `functions.id`; empty: no other table
 
     [[nodiscard]] bool left() const { return type == Type::text || type == Type::address || type == Type::bar; }
 
-    // One for each type.
+    // Constructors, one for each type.
     [[nodiscard]] static Column text(std::string name, std::string head, std::string what = {}) {
         return {std::move(name), std::move(head), Type::text, std::move(what), {}, {}};
     }
@@ -56,7 +56,7 @@ struct Column {
     [[nodiscard]] static Column bar(std::string head) { return {{}, std::move(head), Type::bar, {}, {}, {}}; }
 };
 
-/// What programs get of a cell.
+/// The value of a cell for programs.
 class Value {
 public:
     using Variant = std::variant<std::monostate, bool, std::uint64_t, std::int64_t, double, std::string>;
@@ -80,7 +80,7 @@ private:
 
 enum class Colour : std::uint8_t { plain, bold, dim, red, green, yellow, cyan };
 
-/// A value as readers and as programs get it: `12,345` and 12345.
+/// A value for readers and for programs: `12,345` and 12345.
 struct Cell {
     std::string shown{};  ///< one line
     Value value{};
@@ -93,22 +93,22 @@ struct Cell {
     Cell(std::uint64_t number);
     Cell(std::string_view as, Value what, Colour in = {});
 
-    /// Hexadecimal; for programs text, because not all read such numbers.
+    /// Hexadecimal; a text for programs, since not all can read such numbers.
     [[nodiscard]] static Cell hex(std::uint64_t number);
-    /// `12.3%`, and 0.123; nothing if `all` is 0.
+    /// `12.3%` for readers, 0.123 for programs; empty if `all` is 0.
     [[nodiscard]] static Cell share(std::uint64_t part, std::uint64_t all);
-    /// `12.3`; nothing if `all` is 0.
+    /// `12.3`; empty if `all` is 0.
     [[nodiscard]] static Cell mean(std::uint64_t sum, std::uint64_t all);
-    /// For reading only: `████████········  33.3%`.
+    /// Only for readers: `████████········ 33.3%`.
     [[nodiscard]] static Cell bar(std::uint64_t part, std::uint64_t all);
-    /// `-`: there can be no such value.
+    /// `-`: such a value does not exist.
     [[nodiscard]] static Cell none() { return {"-", nullptr}; }
     [[nodiscard]] Cell in(Colour what) const {
         Cell out = *this;
         out.colour = what;
         return out;
     }
-    /// The value as a field of a line: text without tabs and line breaks, numbers in digits; empty: not known.
+    /// The value as a field of a line: text without tabs and line breaks, numbers in digits; empty if not known.
     [[nodiscard]] std::string field() const;
 };
 
@@ -124,7 +124,7 @@ struct Table {
     std::size_t keep(std::size_t most);
 };
 
-/// Columns of a table, each with what it shows of a row.
+/// Columns of a table, each with a function that returns a row's cell.
 template <class Row>
 class Columns {
 public:
@@ -133,7 +133,7 @@ public:
         columns_.push_back(std::move(column));
         shows_.push_back(std::move(show));
     }
-    /// `rows`: of Row, or of pointers to it.
+    /// `rows`: elements of type Row, or pointers to Row.
     template <class Rows>
     [[nodiscard]] Table table(const Rows& rows) const {
         Table out{{}, {}, columns_, {}};

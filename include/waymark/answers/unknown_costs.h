@@ -1,4 +1,4 @@
-/// Costs that are not known, which are written as such and never as 0.
+/// Unknown costs, which are shown as unknown and never as 0.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,13 @@
 
 namespace waymark::answers {
 
-/// What ran took cycles: where there are none, no count of cycles covers it, and they are not known.
+/// Executed code took cycles: if its cost is 0, no cycle count covers it, so its cycles are not known.
 [[nodiscard]] inline bool is_unknown(const Answers& a, const Costs& costs, std::size_t metric) {
     return a.metrics[metric].name == "cycles" && a.metrics.front().name == "instructions" &&
            cost_of(costs, metric) == 0 && cost_of(costs, 0) != 0;
 }
 
-/// The same of code that was entered and not traced, such as a handler that the unit leaves out.
+/// The same for code that was entered but not traced, such as a handler that the unit excludes.
 [[nodiscard]] inline bool is_unknown_unseen(const Answers& a, const Costs& costs, std::size_t metric) {
     return a.metrics[metric].name == "cycles" && a.metrics.front().name == "instructions" &&
            cost_of(costs, metric) == 0;

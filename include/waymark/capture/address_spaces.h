@@ -14,62 +14,63 @@
 
 namespace waymark::capture {
 
-/// Addresses of a process that a module holds.
+/// Addresses of a process at which a module is mapped.
 struct MappedExtent {
     std::uint64_t first{}, last{};  ///< inclusive
-    std::uint64_t shift{};          ///< address less place, modulo 2^64
-    std::uint32_t module{};         ///< in ModuleMap::modules, or `no_module`: nothing is known of the code
-    std::uint32_t name{};           ///< of what is mapped: an index into AddressSpaces::names
-    std::uint32_t code{};           ///< 0: the module's; else 1 + the index of its replacement, as that producer counts
-    /// Something else was mapped here at another moment of that time, so which of both ran is uncertain: its name;
-    /// `no_name`: nothing was.
+    std::uint64_t shift{};          ///< address minus place, modulo 2^64
+    std::uint32_t module{};         ///< index in ModuleMap::modules, or `no_module`: nothing is known of the code
+    std::uint32_t name{};           ///< name of the mapping: an index into AddressSpaces::names
+    /// 0: the module's own code; otherwise 1 + the index of its replacement, as numbered by its producer.
+    std::uint32_t code{};
+    /// Another file was mapped here at a different moment of that time, so it is uncertain which of them ran: its name;
+    /// `no_name`: none was.
     std::uint32_t other = ~std::uint32_t{0};
     friend auto operator<=>(const MappedExtent&, const MappedExtent&) = default;
 };
 inline constexpr std::uint32_t no_module = ~std::uint32_t{0}, no_name = ~std::uint32_t{0};
 
-/// Bytes that were at an address from a time on, and that no file has there: code that a program or the kernel made
-/// while it ran, or changed.
+/// Bytes that were at an address from some time on, and that are in no file: code that a program or the kernel
+/// generated or changed while running.
 struct CodeChange {
     static constexpr std::uint32_t kernel = 0xffffffff;
     std::uint32_t process{};  ///< or `kernel`
     std::uint64_t time{};     ///< 0: before everything
     Address address{};
-    std::uint64_t bytes{};             ///< addresses that are concerned
-    std::vector<std::uint8_t> code{};  ///< what is there; empty: nothing any more
-    std::string name{};                ///< of the code; empty: a part of the mapping there
+    std::uint64_t bytes{};             ///< number of bytes at the address
+    std::vector<std::uint8_t> code{};  ///< the bytes; empty: they were removed
+    std::string name{};                ///< name of the code; empty: part of the mapping at that address
     friend bool operator==(const CodeChange&, const CodeChange&) = default;
 };
 
-/// A file in which a process itself wrote down the code that it generated (jitdump).
+/// A file into which a process wrote the code that it generated (jitdump).
 struct WrittenCode {
     std::uint32_t process{};
     std::string file{};  ///< as recorded
     friend bool operator==(const WrittenCode&, const WrittenCode&) = default;
 };
 
-/// Calls are safe from several threads.
+/// Thread-safe.
 class AddressSpaces {
 public:
     virtual ~AddressSpaces() = default;
 
-    /// The thread that a context ID or VMID of the trace means; nothing where the capture has neither.
+    /// The thread for a context ID or VMID of the trace; nullopt if the capture has neither.
     [[nodiscard]] virtual std::optional<std::uint32_t> thread_of(std::optional<std::uint32_t> context_id,
                                                                  std::optional<std::uint32_t> vmid) const = 0;
-    /// Two threads with one key have the same memory in that time.
+    /// Two threads with equal keys have the same memory during that time.
     struct Key {
         std::uint32_t process{};
-        std::size_t first{}, last{};  ///< changes of its memory before and in that time
-        std::size_t kernel{};         ///< changes of the kernel's
+        std::size_t first{}, last{};  ///< number of changes of its memory before and during that time
+        std::size_t kernel{};         ///< number of changes of the kernel's memory
         friend auto operator<=>(const Key&, const Key&) = default;
     };
-    /// Nothing: the thread is not known.
+    /// nullopt: the thread is not known.
     [[nodiscard]] virtual std::optional<Key> key(std::optional<std::uint32_t> thread, std::uint64_t from,
                                                  std::uint64_t to) const = 0;
-    /// What was mapped at the end of that time and, where nothing was, earlier in it: by address, without overlaps.
+    /// The mappings at the end of that time, and where there was none, earlier ones: by address, without overlaps.
     [[nodiscard]] virtual std::vector<MappedExtent> extents(const Key& key) const = 0;
 
-    /// `main[1234]`, or the number alone.
+    /// Such as `main[1234]`, or only the number.
     [[nodiscard]] virtual std::string thread_name(std::uint32_t thread, std::uint64_t time) const = 0;
     struct Task {
         std::optional<std::uint32_t> process{};  ///< nothing: not known
@@ -78,10 +79,9 @@ public:
         friend bool operator==(const Task&, const Task&) = default;
     };
     [[nodiscard]] virtual Task task(std::uint32_t thread, std::uint64_t time) const = 0;
-    /// All threads that the capture reports, by number, with each name that they had, in order of time.
+    /// All threads that the capture reports, by number, with all their names in order of time.
     [[nodiscard]] virtual std::vector<Task> tasks() const = 0;
-    /// The time that a timestamp of the trace means, in ns; nothing: there are none, or they count another
-    /// clock.
+    /// The time for a timestamp of the trace, in ns; nullopt: there are no timestamps, or they use another clock.
     [[nodiscard]] virtual std::optional<std::uint64_t> time_of(std::uint64_t timestamp) const = 0;
     struct Name {
         std::string file{};                    ///< as recorded
@@ -89,11 +89,11 @@ public:
     };
     [[nodiscard]] virtual const std::vector<Name>& names() const = 0;
 
-    /// What the capture itself has of changed code, by time.
+    /// Changed code in the capture itself, by time.
     [[nodiscard]] virtual const std::vector<CodeChange>& code_changes() const = 0;
-    /// Files with further changed code; the caller has to find them.
+    /// Files with further changed code, which the caller has to find.
     [[nodiscard]] virtual const std::vector<WrittenCode>& written_code() const = 0;
-    /// Times in those files are by the clock of this capture.
+    /// Whether times in those files use the clock of this capture.
     [[nodiscard]] virtual bool has_clock_of_written_code() const = 0;
 };
 

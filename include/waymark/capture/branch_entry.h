@@ -1,5 +1,5 @@
-/// One entry of a branch stack: a branch that was taken, as Linux has it in samples (docs/branch-stacks.md, "The
-/// bytes"). LBR of x86-64, BRBE of Armv9 and the branch stacks that perf makes of trace have one form.
+/// One entry of a branch stack: a taken branch in the form that Linux uses in samples (docs/branch-stacks.md, "The
+/// bytes"). LBR of x86-64, BRBE of Armv9 and the branch stacks that perf synthesises from trace have the same form.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace waymark::capture::perf {
 
-/// What kind of branch the hardware or the kernel took it for (PERF_BR_…).
+/// Kind of branch, as classified by the hardware or the kernel (PERF_BR_…).
 enum class BranchEntryType : std::uint8_t {
     unknown,
     conditional,
@@ -31,22 +31,22 @@ enum class BranchEntryType : std::uint8_t {
     no_transaction,
     extended  ///< `BranchEntry::new_type` has it
 };
-/// As `perf script` writes it: `COND`, `CALL`; empty for `unknown`.
+/// The name that `perf script` writes: `COND`, `CALL`; empty for `unknown`.
 [[nodiscard]] std::string_view name(BranchEntryType type);
 
-/// Whether it was executed on a path that the program really took.
+/// Whether the branch was on the path that the program really took.
 enum class Speculation : std::uint8_t { not_known, wrong_path, not_speculative, right_path };
 
 struct BranchEntry {
     std::uint64_t from{}, to{};  ///< addresses of branch and target; 0: not recorded
     bool mispredicted{}, predicted{}, in_transaction{}, aborted{};
-    std::uint16_t cycles{};  ///< since the entry before; 0: not known
+    std::uint16_t cycles{};  ///< cycles since the previous entry; 0: not known
     BranchEntryType type{};
     Speculation speculation{};
     std::uint8_t new_type{};   ///< PERF_BR_NEW_…, of BranchEntryType::extended
     std::uint8_t privilege{};  ///< 0: not known, 1: user, 2: kernel, 3: hypervisor
 
-    /// Not a branch of the program: an interrupt, fault or system call.
+    /// Whether it is not a branch of the program but an interrupt, fault or system call.
     [[nodiscard]] constexpr bool is_exception() const {
         return type == BranchEntryType::system_call || type == BranchEntryType::interrupt ||
                type == BranchEntryType::system_error || type == BranchEntryType::extended || aborted;
@@ -58,7 +58,7 @@ inline constexpr std::size_t branch_entry_bytes = 24;
 [[nodiscard]] BranchEntry parse_branch_entry(std::span<const std::uint8_t, branch_entry_bytes> bytes);
 [[nodiscard]] std::array<std::uint8_t, branch_entry_bytes> encode_branch_entry(const BranchEntry& entry);
 
-/// Linux has the kernel in the upper half of addresses, on AArch64 as on x86-64.
+/// Whether an address belongs to the kernel: Linux uses the upper half of addresses, on AArch64 and x86-64.
 [[nodiscard]] constexpr bool is_kernel_address(std::uint64_t address) { return (address >> 63) != 0; }
 
 }  // namespace waymark::capture::perf

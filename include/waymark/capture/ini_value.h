@@ -1,4 +1,4 @@
-/// Texts that ini files of captures can hold.
+/// Checks texts for ini files of captures.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,8 @@
 
 namespace waymark::capture {
 
-/// Refuses text that a reader would give back differently (`usage`). `file`: what it would be written to; `what`: what
-/// the text is; `forbidden`: further characters that mean something in its place.
+/// Refuses text that would be read back differently (`usage`). `file`: the file to be written; `what`: the text's name
+/// in the message; `forbidden`: further characters that have a meaning in its place.
 [[nodiscard]] Status check_value(std::string_view file, std::string_view what, std::string_view text,
                                  std::string_view forbidden = {});
 

@@ -19,14 +19,14 @@ namespace waymark::capture::perf {
 struct CsUnit {
     enum class Kind : std::uint8_t { etmv3, ptm, etmv4, ete } kind{};
     std::uint32_t cpu{};
-    std::vector<Register> registers{};         ///< as the file gives them, without the trace ID
-    std::uint8_t trace_id{};                   ///< as the metadata give it: only without AUX_OUTPUT_HW_ID
-    std::optional<std::uint64_t> ts_source{};  ///< what its timestamps count: 1 is the kernel's own counter
-    bool wrong_magic{};                        ///< the block is called ETE's, but TRCDEVARCH is that of an ETMv4
+    std::vector<Register> registers{};         ///< as in the file, without the trace ID
+    std::uint8_t trace_id{};                   ///< as in the metadata: only used without AUX_OUTPUT_HW_ID
+    std::optional<std::uint64_t> ts_source{};  ///< the clock of its timestamps: 1 is the kernel's own counter
+    bool wrong_magic{};                        ///< the block has ETE's magic, but TRCDEVARCH is that of an ETMv4
     friend bool operator==(const CsUnit&, const CsUnit&) = default;
 };
 
-/// `PTM1.1`, `ETM4.2`, `ETE`: as Source::type.
+/// Such as `PTM1.1`, `ETM4.2`, `ETE`: as in Source::type.
 [[nodiscard]] std::string source_type(const CsUnit& unit);
 
 struct CsInfo {
@@ -41,8 +41,8 @@ struct CsInfo {
     [[nodiscard]] const CsUnit* unit(std::uint32_t cpu) const;
 };
 
-/// Reads every version; unknown versions are read like the newest known one. Damaged blocks are left out and reported
-/// as a problem. Errors: `unsupported`: trace of another kind of unit; `bad_format`: there is no header.
+/// Reads every version; unknown versions are read like the newest known one. Damaged blocks are omitted and reported as
+/// a problem. Errors: `unsupported`: trace of another kind of unit; `bad_format`: there is no header.
 [[nodiscard]] Result<CsInfo> cs_info(const AuxtraceInfo& info);
 
 /// AUX_OUTPUT_HW_ID (section 1.5).
@@ -53,43 +53,43 @@ struct CsHardwareId {
 };
 [[nodiscard]] CsHardwareId cs_hardware_id(std::uint64_t id);
 
-/// A range of an AUX record with the pieces of AUXTRACE records that hold it (section 1.4).
+/// The range of an AUX record, with the pieces of AUXTRACE records that contain it (section 1.4).
 struct CsRange {
-    std::size_t aux{};                   ///< in PerfData::aux; `no_aux`: a chunk that no AUX record covers
-    std::vector<BufferPart> parts{};     ///< all but the first follow, unless bytes between them are missing
-    bool raw{};                          ///< bytes of one unit, else formatter frames
-    std::uint64_t missing{};             ///< bytes that are in no chunk
-    std::uint64_t again{};               ///< bytes that an earlier range already contained
-    std::optional<std::uint32_t> cpu{};  ///< of the AUX record's trailer
+    std::size_t aux{};  ///< index in PerfData::aux; `no_aux`: a chunk without an AUX record
+    std::vector<BufferPart>
+        parts{};              ///< all parts except the first follow directly, unless bytes between them are missing
+    bool raw{};               ///< bytes of one unit; otherwise formatter frames
+    std::uint64_t missing{};  ///< number of bytes that are in no chunk
+    std::uint64_t again{};    ///< number of bytes that an earlier range already contained
+    std::optional<std::uint32_t> cpu{};  ///< from the AUX record's trailer
     static constexpr std::size_t no_aux = ~std::size_t{0};
 };
-/// What was written to one AUX ring: of a CPU, or of a thread (then cpu is `nobody`).
+/// The data of one AUX ring: of a CPU, or of a thread (then cpu is `nobody`).
 struct CsRing {
     std::uint32_t cpu = nobody, tid = nobody;
     std::vector<CsRange> ranges{};    ///< in file order
-    std::uint64_t chunk_bytes{};      ///< of its AUXTRACE records
-    std::uint64_t uncovered_bytes{};  ///< of them in no AUX record's range, though there are AUX records
+    std::uint64_t chunk_bytes{};      ///< bytes in its AUXTRACE records
+    std::uint64_t uncovered_bytes{};  ///< those in no AUX record's range, although there are AUX records
 };
 struct CsRings {
     std::vector<CsRing> rings{};
-    bool without_aux{};  ///< there are no AUX records: a range is what chunks hold in a row
-    std::uint64_t unplaced_ranges{}, unplaced_bytes{};  ///< AUX records of rings that have no chunk at all
+    bool without_aux{};  ///< there are no AUX records: a range consists of adjacent chunks
+    std::uint64_t unplaced_ranges{}, unplaced_bytes{};  ///< AUX records of rings without any chunk
     std::vector<std::uint32_t> unplaced_cpus{};
 };
 [[nodiscard]] CsRings cs_rings(const PerfData& data);
 
-/// Who ran, and which memory each had. `kernel_timestamps`: the trace has some, and they count the kernel's clock.
-/// `modules`: filled.
+/// The threads that ran, and the memory of each. `kernel_timestamps`: the trace has timestamps, and they use the
+/// kernel's clock. `modules`: output.
 [[nodiscard]] std::shared_ptr<const AddressSpaces> address_spaces(std::shared_ptr<const PerfData> data,
                                                                   std::optional<bool> context_in_vmid,
                                                                   bool kernel_timestamps, ModuleMap& modules);
 
-/// What is to be known of a file with a cs_etm event that has no AUXTRACE_INFO, as perf inject writes it; empty: there
-/// is no such event, or it has.
+/// The error if a file has a cs_etm event but no AUXTRACE_INFO, as after perf inject; empty otherwise.
 [[nodiscard]] std::vector<Peculiarity> without_cs_trace(const PerfData& data);
 
 /// The file as a capture: a source for each CPU (`cpu3`), a buffer for each AUX ring (`aux_cpu3`, or `aux_thread_123`;
-/// raw trace has a buffer of its own where a ring has both). `file` stays open as long as the capture. Errors: the
+/// if a ring has both kinds, raw trace has a separate buffer). `file` stays open as long as the capture. Errors: the
 /// errors of `cs_info`.
 [[nodiscard]] Result<Capture> cs_etm_capture(const std::filesystem::path& path, std::shared_ptr<const ByteFile> file,
                                              PerfData data);

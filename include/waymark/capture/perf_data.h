@@ -1,6 +1,6 @@
-/// perf.data, the container of Linux `perf record`, as far as trace needs it (docs/spec/spe.md, section 5): which
-/// events were recorded how, where the trace bytes of each CPU or thread are, and which thread ran where. It is
-/// independent of trace protocols: the words of AUXTRACE_INFO are kept as they are.
+/// perf.data, the container of Linux `perf record`, as far as it concerns trace (docs/spec/spe.md, section 5): the
+/// events and their settings, the position of the trace bytes of each CPU or thread, and the threads that ran.
+/// Independent of trace protocols: the words of AUXTRACE_INFO are kept unchanged.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace waymark::capture::perf {
 
-/// Record types (section 5.2); others are counted and passed over.
+/// Record types (section 5.2); others are counted and skipped.
 enum class Type : std::uint32_t {
     mmap = 1,
     lost = 2,
@@ -63,10 +63,10 @@ enum class Type : std::uint32_t {
     simpleperf_tracing_data = 32777,
     simpleperf_debug = 32778,
 };
-/// `AUXTRACE`; empty for types this layer has no name for.
+/// Such as `AUXTRACE`; empty for types without a name in this layer.
 [[nodiscard]] std::string_view name(Type type);
 
-/// Bits of Attr::sample_type that decide what follows a record.
+/// Bits of Attr::sample_type that decide which fields follow a record.
 namespace sample {
 inline constexpr std::uint64_t ip = 1, tid = 1U << 1, time = 1U << 2, addr = 1U << 3, read = 1U << 4,
                                callchain = 1U << 5, id = 1U << 6, cpu = 1U << 7, period = 1U << 8, stream_id = 1U << 9,
@@ -78,10 +78,10 @@ struct Attr {
     std::uint32_t type{};
     std::uint64_t config{}, sample_period{}, sample_type{}, read_format{}, flags{};
     std::uint64_t config1{}, config2{}, config3{}, config4{};
-    std::uint64_t branch_sample_type{};  ///< which branches a stack has, and with what
-    std::uint32_t clock{};               ///< that times count, if `clock_given`
+    std::uint64_t branch_sample_type{};  ///< the branches that stacks contain, and their fields
+    std::uint32_t clock{};               ///< clock of times, if `clock_given`
     std::vector<std::uint64_t> ids{};
-    std::string name{};  ///< where the file gives one
+    std::string name{};  ///< if the file has one
 
     static constexpr std::uint32_t monotonic = 1;
     [[nodiscard]] bool clock_given() const { return (flags >> 25 & 1U) != 0; }
@@ -89,15 +89,15 @@ struct Attr {
     friend bool operator==(const Attr&, const Attr&) = default;
 };
 
-/// The fields after every record if sample_id_all is set, as far as present. A record that perf synthesised has 0
-/// in all of them: time 0, before everything, and no CPU.
+/// The fields after every record if sample_id_all is set, as far as present. A record that perf synthesised has 0 in
+/// all of them: time 0, before everything, and no CPU.
 struct SampleId {
     std::optional<std::uint32_t> pid{}, tid{}, cpu{};
     std::optional<std::uint64_t> time{};
     friend bool operator==(const SampleId&, const SampleId&) = default;
 };
 
-/// AUXTRACE_INFO: which trace unit, and words that only its protocol understands.
+/// AUXTRACE_INFO: the type of trace unit, and words that only its protocol interprets.
 struct AuxtraceInfo {
     static constexpr std::uint32_t cs_etm = 3, arm_spe = 4;
     std::uint32_t type{};
@@ -108,7 +108,7 @@ struct AuxtraceInfo {
 /// Timer ticks ↔ nanoseconds of perf's clock (section 5.6).
 struct TimeConversion {
     std::uint64_t shift{}, multiplier{}, zero{}, cycles{}, mask{~std::uint64_t{0}};
-    bool short_counter{};  ///< cap_user_time_short: `cycles` and `mask` say how to widen a count
+    bool short_counter{};  ///< cap_user_time_short: `cycles` and `mask` define how to extend a count
 
     [[nodiscard]] bool valid() const { return multiplier != 0 && shift < 64; }
     /// Precondition of both: `valid()`.
@@ -127,13 +127,13 @@ private:
 
 inline constexpr std::uint32_t nobody = 0xffffffff;  ///< no CPU, no thread
 
-/// One AUXTRACE record: a piece of trace as perf took it from the ring.
+/// One AUXTRACE record: a piece of trace that perf copied from the ring.
 struct Chunk {
-    Offset record{};          ///< of the AUXTRACE record in the file
+    Offset record{};          ///< offset of the AUXTRACE record in the file
     std::uint64_t payload{};  ///< file offset of its bytes
-    std::uint64_t bytes{};    ///< that are in the file
+    std::uint64_t bytes{};    ///< number of bytes in the file
     std::uint64_t missing{};  ///< announced in its header, but beyond the end of the file
-    /// The file holds `packed_bytes` at `payload`, which unpack (zstd) to `bytes`.
+    /// The file has `packed_bytes` at `payload`, which unpack (zstd) to `bytes`.
     bool packed{};
     std::uint64_t packed_bytes{};
     std::uint64_t ring{};  ///< position of the first byte in the AUX ring
@@ -163,7 +163,7 @@ struct Mapping {
     friend bool operator==(const Mapping&, const Mapping&) = default;
 };
 
-/// What happened to a process or thread.
+/// A change of a process or thread.
 struct TaskEvent {
     enum class Kind : std::uint8_t { fork, exit, comm, exec };
     Kind kind{};
@@ -173,14 +173,14 @@ struct TaskEvent {
     friend bool operator==(const TaskEvent&, const TaskEvent&) = default;
 };
 
-/// From `time` on, `tid` of `pid` runs on `cpu`; tid `nobody`: not known who.
+/// From `time` on, `tid` of `pid` runs on `cpu`; tid `nobody`: the thread is not known.
 struct Switch {
     std::uint32_t cpu{}, pid = nobody, tid = nobody;
     std::uint64_t time{};
     friend bool operator==(const Switch&, const Switch&) = default;
 };
 
-/// A code range of the kernel that no file holds.
+/// A range of kernel code that is in no file.
 struct KernelSymbol {
     Address address{};
     std::uint32_t bytes{};
@@ -190,7 +190,7 @@ struct KernelSymbol {
     friend bool operator==(const KernelSymbol&, const KernelSymbol&) = default;
 };
 
-/// Code of the kernel that it changed itself (TEXT_POKE).
+/// Kernel code that the kernel changed itself (TEXT_POKE).
 struct TextPoke {
     Address address{};
     std::uint64_t time{};
@@ -202,7 +202,7 @@ struct TextPoke {
 struct BpfFunction {
     Address address{};
     std::vector<std::uint8_t> code{};
-    std::string name{};  ///< as its KSYMBOL record calls it, or made of the program's name and tag
+    std::string name{};  ///< name in its KSYMBOL record, or made from the program's name and tag
     friend bool operator==(const BpfFunction&, const BpfFunction&) = default;
 };
 
@@ -220,44 +220,45 @@ struct HardwareId {
     friend bool operator==(const HardwareId&, const HardwareId&) = default;
 };
 
-/// A sample with a branch stack: who ran, and where the entries are (capture/branch_entry.h), the newest first.
+/// A sample with a branch stack: the thread, and the position of the entries (capture/branch_entry.h), the newest
+/// first.
 struct BranchSample {
     std::uint32_t pid = nobody, tid = nobody, cpu = nobody;
     std::optional<std::uint64_t> time{};
-    std::uint64_t offset{};   ///< of the entries: in the file, or in PerfData::unpacked_branches
+    std::uint64_t offset{};   ///< offset of the entries: in the file, or in PerfData::unpacked_branches
     std::uint32_t entries{};  ///< at least 1
     std::uint32_t event{};    ///< index in PerfData::attrs
     bool unpacked{};
     friend bool operator==(const BranchSample&, const BranchSample&) = default;
 };
 
-/// Bytes of the file that are not valid where they are.
+/// A range of invalid bytes in the file.
 struct Loss {
     Offset first{}, end{};
     std::string message{};  ///< what was found, what was expected
     friend bool operator==(const Loss&, const Loss&) = default;
 };
 
-/// A perf.data file without its trace bytes and samples. Of samples with branch stacks it has where each one is.
+/// A perf.data file without its trace bytes and samples. Samples with branch stacks are stored as positions.
 struct PerfData {
     bool pipe{};        ///< written by `perf record -o -`
     bool unfinished{};  ///< the recorder ended before it wrote the length of the data
     std::vector<Attr> attrs{};
-    bool simpleperf{};                         ///< written by Android's simpleperf
-    bool index_without_count{};                ///< the AUXTRACE index has no count, as older simpleperf writes it
-    bool indexed{};                            ///< it has an AUXTRACE index (feature 18)
-    bool late_time_conversion{};               ///< TIME_CONV comes after AUXTRACE_INFO
-    std::uint64_t split_records{};             ///< records of simpleperf that are in several SPLIT records
-    bool branch_list{};                        ///< it has simpleperf's branch lists instead of trace
-    std::vector<std::uint8_t> branch_lists{};  ///< these: a whole file of branch lists
-    std::map<std::string, std::uint64_t> code_offsets{};  ///< of simpleperf: where code begins in a module's memory
+    bool simpleperf{};              ///< written by Android's simpleperf
+    bool index_without_count{};     ///< the AUXTRACE index has no count, as in files of older simpleperf
+    bool indexed{};                 ///< it has an AUXTRACE index (feature 18)
+    bool late_time_conversion{};    ///< TIME_CONV comes after AUXTRACE_INFO
+    std::uint64_t split_records{};  ///< number of simpleperf records that are split into several SPLIT records
+    bool branch_list{};             ///< it has simpleperf's branch lists instead of trace
+    std::vector<std::uint8_t> branch_lists{};             ///< the file of branch lists in it
+    std::map<std::string, std::uint64_t> code_offsets{};  ///< from simpleperf: offset of code in a module's memory
     std::map<std::string, std::string> meta_info{};       ///< of simpleperf
     std::string hostname{}, release{}, version{}, architecture{}, cpu_description{}, cpu_id{}, command_line{};
     std::optional<std::uint32_t> cpus_online{}, cpus_available{};
     std::map<std::uint32_t, std::string> pmus{};  ///< by type number: `arm_spe_0`
     std::optional<AuxtraceInfo> auxtrace_info{};
     std::optional<TimeConversion> time_conversion{};
-    std::vector<Chunk> chunks{};  ///< in file order, like everything below
+    std::vector<Chunk> chunks{};  ///< in file order, like all members below
     std::vector<AuxRange> aux{};
     std::vector<Mapping> mappings{};
     std::vector<TaskEvent> tasks{};
@@ -269,11 +270,13 @@ struct PerfData {
     std::vector<HardwareId> hardware_ids{};
     std::vector<BranchSample> branch_samples{};
     std::uint64_t empty_branch_samples{};           ///< samples whose branch stack has no entry
-    std::vector<std::uint8_t> unpacked_branches{};  ///< entries of samples that are in compressed records
+    std::vector<std::uint8_t> unpacked_branches{};  ///< entries of samples from compressed records
     std::uint64_t lost_records{};                   ///< sum of LOST and LOST_SAMPLES
-    std::uint64_t unknown_ids{};                    ///< records that name an event no attribute has: the first is taken
-    std::map<std::uint32_t, std::uint64_t> counts{};  ///< records by type, those in compressed ones included
-    std::vector<Loss> losses{};                       ///< the first `max_losses`
+    /// Number of records that name an event without an attribute: they count for the first event.
+    std::uint64_t unknown_ids{};
+    std::map<std::uint32_t, std::uint64_t>
+        counts{};                ///< number of records by type, including those in compressed records
+    std::vector<Loss> losses{};  ///< the first `max_losses`
     std::uint64_t loss_count{}, lost_bytes{};
 
     static constexpr std::size_t max_losses = 100;
@@ -281,43 +284,43 @@ struct PerfData {
         const auto found = counts.find(static_cast<std::uint32_t>(type));
         return found == counts.end() ? 0 : found->second;
     }
-    /// An event samples branch stacks.
+    /// Whether an event samples branch stacks.
     [[nodiscard]] bool has_branch_stacks() const;
-    /// The CPU's MIDR_EL1 from the `cpuid` feature; 0 where there is none.
+    /// The CPU's MIDR_EL1 from the `cpuid` feature; 0 if there is none.
     [[nodiscard]] std::uint32_t midr() const;
 };
 
 /// True if the file begins as a perf.data file does, of either byte order.
 [[nodiscard]] bool is_perf_data(Bytes first_bytes);
 
-/// Receives how far reading has come, in bytes of the file; may be called often.
+/// Receives the progress of reading, in bytes of the file; may be called often.
 class Progress {
 public:
     virtual ~Progress() = default;
     virtual void at(std::uint64_t bytes, std::uint64_t of) = 0;
 };
 
-/// Reads everything but trace bytes and samples, in memory that grows with the number of processes, mappings, switches
-/// and chunks, never with the trace. No length in the file is trusted: what contradicts the file's size or its
-/// surroundings is a `Loss`, and reading goes on at the next place that holds records. Errors: `bad_format`: not a
-/// perf.data file, or its header is invalid; `unsupported`: of a machine with the other byte order; `unreadable`.
+/// Reads everything except trace bytes and samples. Memory grows with the number of processes, mappings, switches and
+/// chunks, not with the trace. No length in the file is trusted: where the file's size or context contradicts it, a
+/// `Loss` is added, and reading continues at the next place with records. Errors: `bad_format`: not a perf.data file,
+/// or its header is invalid; `unsupported`: from a machine with the other byte order; `unreadable`.
 [[nodiscard]] Result<PerfData> read_perf_data(const ByteFile& file, Progress* progress = nullptr);
 
-/// What a file holds, as far as its description says.
+/// The kind of contents, according to the file's description.
 enum class Holds : std::uint8_t { cs_etm, other_trace, branch_stacks, nothing_known };
 [[nodiscard]] Holds holds(const ByteFile& file);
 
-/// The unit type of AUXTRACE_INFO (AuxtraceInfo::type), which is found near the beginning; nothing: there is none, or
-/// the file cannot be read.
+/// The unit type of AUXTRACE_INFO (AuxtraceInfo::type), which is searched near the beginning; nullopt if there is none,
+/// or the file cannot be read.
 [[nodiscard]] std::optional<std::uint32_t> auxtrace_type(const ByteFile& file);
 
-/// Trace bytes that follow each other in a ring: what a decoder can be fed without a break.
+/// Consecutive trace bytes of a ring, which can be fed to a decoder without a break.
 struct Stretch {
     std::uint64_t payload{};  ///< file offset
     std::uint64_t bytes{};    ///< without the padding that perf appends
     std::uint64_t ring{};
     std::size_t chunk{};  ///< index in PerfData::chunks
-    bool follows{};       ///< directly after the stretch before it
+    bool follows{};       ///< follows the previous stretch directly
     friend bool operator==(const Stretch&, const Stretch&) = default;
 };
 
@@ -347,10 +350,10 @@ public:
     };
     /// The thread `tid` at `time`; its pid is `nobody` if no record names it.
     [[nodiscard]] Thread thread(std::uint32_t tid, std::uint64_t time) const;
-    /// Who ran on `cpu` at `time`.
+    /// The thread that ran on `cpu` at `time`.
     [[nodiscard]] Thread running(std::uint32_t cpu, std::uint64_t time) const;
-    /// The mapping of process `pid` (`nobody`: the kernel) that held `address` at `time`; null if there was none. Fast
-    /// when times ascend.
+    /// The mapping of process `pid` (`nobody`: the kernel) that contained `address` at `time`; null if there was none.
+    /// Fast for ascending times.
     [[nodiscard]] const Mapping* mapping(std::uint32_t pid, Address address, std::uint64_t time);
 
 private:

@@ -1,4 +1,4 @@
-/// perf.data in the forms in which it is kept: a file, or a folder of several (docs/spec/perf-cs-etm.md, section 1.8).
+/// perf.data in its forms of storage: a file, or a folder of several (docs/spec/perf-cs-etm.md, section 1.8).
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@
 namespace waymark::capture::perf {
 
 struct PerfFile {
-    /// All files one after another; the first is what a single file would be.
+    /// All files in sequence; the first corresponds to a single file.
     std::shared_ptr<const ByteFile> file;
     /// Files with records only, `data.0` and so on, which follow the first file.
     struct Run {
         std::uint64_t offset{}, bytes{};
     };
     std::vector<Run> runs{};
-    std::vector<Error> damage{};  ///< of a compressed file
+    std::vector<Error> damage{};  ///< damage of compressed files
 };
 
-/// A folder with a file `data` that begins as perf.data does.
+/// Whether it is a folder with a file `data` that begins like perf.data.
 [[nodiscard]] bool is_perf_folder(const std::filesystem::path& path);
 /// Opens a file, or such a folder. Errors: the errors of `open_byte_file`.
 [[nodiscard]] Result<PerfFile> open_perf_file(const std::filesystem::path& path);

@@ -1,5 +1,5 @@
-/// Which part of the run a perf.data file of `waymark record` has. The format has no place for it, so it is in the text
-/// that names the recorder's version, which perf shows and does not read.
+/// The part of the run in a perf.data file of `waymark record`. The format has no field for it, so it is stored in the
+/// text with the recorder's version, which perf shows and does not interpret.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace waymark::capture::perf {
 
-/// Where recording began and ended, each as the end of a sentence; empty: with the program.
+/// Where recording began and ended, each as the end of a sentence; empty: at the program's own begin or end.
 struct RecordedPart {
     std::string begins{}, ends{};
 };
@@ -21,7 +21,7 @@ inline constexpr std::string_view recorder_name = "waymark", begins_mark = "; be
     if (!part.ends.empty()) out += std::string(ends_mark) + part.ends;
     return out;
 }
-/// Of a file by another recorder: both empty.
+/// Both empty for files of other recorders.
 [[nodiscard]] inline RecordedPart recorded_part(std::string_view version) {
     RecordedPart out;
     if (!version.starts_with(recorder_name)) return out;

@@ -15,7 +15,7 @@ struct SpeCpu {
     std::uint32_t midr{};          ///< MIDR_EL1; 0: not given
     std::uint64_t pmu_type{};      ///< all ones: the CPU has no unit
     std::uint64_t min_interval{};  ///< 0: not given
-    std::uint64_t event_filter{};  ///< events the unit can filter by; 0: not given
+    std::uint64_t event_filter{};  ///< events by which the unit can filter; 0: not given
     friend bool operator==(const SpeCpu&, const SpeCpu&) = default;
 };
 
@@ -27,10 +27,10 @@ struct SpeInfo {
     friend bool operator==(const SpeInfo&, const SpeInfo&) = default;
 };
 
-/// Errors: `unsupported`: the trace is of another kind of unit; `bad_format`: the words contradict themselves.
+/// Errors: `unsupported`: trace of another kind of unit; `bad_format`: the words contradict each other.
 [[nodiscard]] Result<SpeInfo> spe_info(const AuxtraceInfo& info);
 
-/// MIDR_EL1 of a CPU: from its own block, else from the file's `cpuid` feature; without a CPU number, if all CPUs
+/// MIDR_EL1 of a CPU: from its own block, otherwise from the file's `cpuid` feature; without a CPU number, if all CPUs
 /// agree. 0: not known.
 [[nodiscard]] std::uint32_t spe_midr(const PerfData& data, const SpeInfo& info, std::uint32_t cpu);
 

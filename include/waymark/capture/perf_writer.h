@@ -32,31 +32,32 @@ enum class Feature : std::uint8_t {
     auxtrace_index = 18,
 };
 
-/// Bytes of a file, in order: construct with all attributes, then records, then finish(). Trace of any length passes
-/// through; memory is kept for the index alone.
+/// Writes the bytes of a file in order: construct with all attributes, then add records, then call finish(). Trace of
+/// any length is passed on; only the index is kept in memory.
 class PerfWriter {
 public:
     enum class Form : std::uint8_t {
-        file,  ///< finish() gives a header that replaces the one at the front
-        pipe,  ///< attributes and features are records; nothing has to be replaced
+        file,  ///< finish() returns a header that replaces the one at the front
+        pipe,  ///< attributes and features are records; no byte has to be replaced
     };
 
     /// `out` is borrowed and must outlive the writer. Attributes have ids that are distinct and not 0.
     PerfWriter(ByteSink& out, std::vector<Attr> attrs, Form form = Form::file);
 
-    /// The trailer of kernel records. Time 0, CPU 0 and tid 0: like records that perf synthesises.
+    /// The trailer of kernel records. Time 0, CPU 0 and tid 0 as in records that perf synthesises.
     struct At {
         std::uint32_t pid{}, tid{}, cpu{};
         std::uint64_t time{};
-        std::size_t attr{};  ///< whose identifier and trailer
+        std::size_t attr{};  ///< index of the attribute whose identifier and trailer are used
     };
 
     void time_conversion(const TimeConversion& t);
     void auxtrace_info(const AuxtraceInfo& info);
-    void mapping(const Mapping& m, const At& at);                        ///< MMAP2, unless it is the kernel's: MMAP
-    void task(const TaskEvent& event, const At& at);                     ///< COMM, FORK, EXIT
-    void switch_to(std::uint32_t pid, std::uint32_t tid, const At& at);  ///< SWITCH_CPU_WIDE: `at` goes, pid/tid comes
-    void switched(bool out, const At& at);                               ///< SWITCH
+    void mapping(const Mapping& m, const At& at);     ///< MMAP2, unless it is the kernel's: MMAP
+    void task(const TaskEvent& event, const At& at);  ///< COMM, FORK, EXIT
+    void switch_to(std::uint32_t pid, std::uint32_t tid,
+                   const At& at);           ///< SWITCH_CPU_WIDE: the thread in `at` stops, pid/tid starts
+    void switched(bool out, const At& at);  ///< SWITCH
     void itrace_start(std::uint32_t pid, std::uint32_t tid, const At& at);
     void kernel_symbol(const KernelSymbol& symbol, const At& at);
     void text_poke(const TextPoke& poke, const At& at);

@@ -1,5 +1,5 @@
-/// Files that are there whole or not at all: written without a name or beside their place, and moved there at the end.
-/// A process that writes some removes unfinished ones when SIGINT, SIGTERM or SIGHUP ends it.
+/// Files that are written atomically: they are written without a name or under a temporary name, and moved into place
+/// at the end. If SIGINT, SIGTERM or SIGHUP ends the process, unfinished files are removed.
 #pragma once
 
 #include <cstdio>
@@ -15,20 +15,21 @@
 
 namespace waymark::capture {
 
-/// Whether writing to `path` would lose one of the inputs (captures, images), or a file of a capture folder, also where
-/// `path` is a link to it; then the error that says so.
+/// The error if writing to `path` would destroy one of the inputs (captures, images), or a file of a capture folder,
+/// even through a link.
 [[nodiscard]] std::optional<Error> would_replace(const std::string& path, const std::vector<std::string>& inputs);
 
-/// A name beside the place of an output, for a file or folder that is not whole yet: `PLACE.PID-N.part`. What has the
-/// name is removed by SIGINT, SIGTERM and SIGHUP. Nothing can be done about SIGKILL, so the next one for the same place
-/// removes what earlier processes left.
+/// A temporary name, `PLACE.PID-N.part`, for an output file or folder that is not complete yet. SIGINT, SIGTERM and
+/// SIGHUP remove the file or folder. SIGKILL cannot be handled, so the next temporary name for the same place removes
+/// what killed processes left.
 class TemporaryName {
 public:
-    /// What to do about files and folders that killed processes left for the same place: finding them lists the folder.
+    /// Whether to remove files and folders that killed processes left for the same place: finding them means listing
+    /// the folder.
     enum class Leftovers { remove, leave };
 
     TemporaryName() = default;
-    /// A name that nobody has; the file or folder is for others to make.
+    /// An unused name; the caller creates the file or folder.
     explicit TemporaryName(const std::filesystem::path& place, Leftovers leftovers = Leftovers::remove);
     TemporaryName(TemporaryName&& other) noexcept;
     TemporaryName& operator=(TemporaryName&& other) noexcept;
@@ -36,11 +37,11 @@ public:
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
     [[nodiscard]] bool empty() const { return path_.empty(); }
-    /// Shows other processes that the file or folder of this name, which is there now, is in use.
+    /// Shows other processes that the existing file or folder of this name is in use.
     void lock();
-    /// Nothing has the name any more, or it is no temporary one.
+    /// The name is no longer in use, or has become permanent.
     void release();
-    /// Removes what killed processes left for `place`.
+    /// Removes files and folders that killed processes left for `place`.
     static void remove_leftovers(const std::filesystem::path& place);
 
 private:
@@ -48,27 +49,28 @@ private:
     int lock_ = -1, slot_ = -1;
 };
 
-/// How a file is placed.
+/// Options for placing a file.
 struct Placing {
     TemporaryName::Leftovers leftovers = TemporaryName::Leftovers::remove;
-    bool synced = false;  ///< is on the disk before it is at its place, so that a crash of the machine takes nothing
+    bool synced = false;  ///< the file is written to disk before it is moved into place, so that a crash of the machine
+                          ///< loses nothing
 };
 
-/// A file on its way to its place. Where the file system can, it has no name until `commit`, so that nothing is left of
-/// it even where the program is killed; elsewhere it has a `TemporaryName`.
+/// A file that will be moved into place. If the file system supports it, the file has no name until `commit`, so that
+/// nothing is left even if the program is killed; otherwise it has a `TemporaryName`.
 class PlacedFile {
 public:
-    /// `-` is standard output; that, and what is no regular file, is written as it comes. `usage`: the path is that of
-    /// one of the inputs, or of a file in a capture folder; `unreadable`: the file cannot be created.
+    /// `-` is standard output; it and any path other than a regular file are written directly. `usage`: the path is one
+    /// of the inputs, or a file in a capture folder; `unreadable`: the file cannot be created.
     static Result<std::unique_ptr<PlacedFile>> open(const std::string& path, const std::vector<std::string>& inputs,
                                                     Placing how = {});
     PlacedFile(const PlacedFile&) = delete;
     PlacedFile& operator=(const PlacedFile&) = delete;
-    /// Without `commit` nothing is left, and what was at the place stays.
+    /// Without `commit` the new file is removed, and the old one stays.
     ~PlacedFile();
 
     [[nodiscard]] std::FILE* file() const { return file_; }
-    /// Closes the file and moves it to its place, unless there was an error before. An error of errno; 0: none.
+    /// Closes the file and moves it into place, unless there was an error before. Returns an errno value; 0: no error.
     [[nodiscard]] int commit(int error);
 
 private:
@@ -77,9 +79,9 @@ private:
 
     std::FILE* file_;
     Placing how_;
-    bool unnamed_ = false;         // not yet in any folder
-    TemporaryName temporary_;      // empty: there is none
-    std::filesystem::path place_;  // empty: it is there already
+    bool unnamed_ = false;         // the file has no name yet
+    TemporaryName temporary_;      // empty if there is none
+    std::filesystem::path place_;  // empty: the file is in place already
 };
 
 /// The first error sticks, and `commit` returns it. Without `commit` no file is left.
@@ -92,7 +94,7 @@ public:
     ~FileSink() override = default;
 
     void write(Bytes bytes) override;
-    /// Moves the file to its place. `unreadable`: something could not be written.
+    /// Moves the file into place. `unreadable`: something could not be written.
     [[nodiscard]] Status commit();
 
 private:
@@ -103,25 +105,25 @@ private:
     int error_ = 0;
 };
 
-/// A folder of files on its way to its place: written beside it, in a folder with a `TemporaryName`.
+/// A folder that will be moved into place: it is written under a `TemporaryName`.
 class PlacedFolder {
 public:
-    /// `unreadable`: the folder cannot be made; `usage`: `path` is a file.
+    /// `unreadable`: the folder cannot be created; `usage`: `path` is a file.
     static Result<std::unique_ptr<PlacedFolder>> open(const std::string& path);
     PlacedFolder(const PlacedFolder&) = delete;
     PlacedFolder& operator=(const PlacedFolder&) = delete;
     ~PlacedFolder();
 
-    /// Where files go meanwhile.
+    /// The folder to write files to.
     [[nodiscard]] const std::filesystem::path& folder() const { return temporary_.path(); }
-    /// An error that names a file of `folder()`, with the name it was to have.
+    /// Changes an error about a file in `folder()` to use the file's final name.
     [[nodiscard]] Error as_placed(Error error) const;
-    /// Puts all into place. What is at the place is replaced in one step where `of_earlier` says of all it holds that
-    /// it comes from an earlier run; else the files move there one by one, the one called `last` in the end, which is
-    /// not there meanwhile. `unreadable`: something could not be moved.
+    /// Moves everything into place. An existing folder is replaced in one step if `of_earlier` accepts all of its files
+    /// as output of an earlier run. Otherwise the files are moved one by one, and the file called `last` comes last and
+    /// is absent meanwhile. `unreadable`: something could not be moved.
     [[nodiscard]] Status commit(const std::string& last,
                                 const std::function<bool(const std::filesystem::path& name)>& of_earlier);
-    /// Puts all into place, where nothing or an empty folder is. `usage`: something is there.
+    /// Moves everything into place if nothing or an empty folder is there. `usage`: something is there.
     [[nodiscard]] Status commit_new();
 
 private:
@@ -130,7 +132,7 @@ private:
 
     TemporaryName temporary_;
     std::filesystem::path place_;
-    std::string given_;  // as the caller named the place
+    std::string given_;  // the place in the caller's words
 };
 
 }  // namespace waymark::capture

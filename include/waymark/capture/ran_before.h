@@ -1,6 +1,6 @@
-/// What ran before a recording began, where the recorder saw it run: which code, and which of its branches were not
-/// taken. Coverage then says of other code that it did not run. A capture folder holds it as `before.txt`
-/// (docs/captures.md describes the format).
+/// Code that ran before a recording began, if the recorder saw it: which code, and which of its branches were not
+/// taken. Coverage then knows that other code did not run. A capture folder stores it as `before.txt` (docs/captures.md
+/// describes the format).
 #pragma once
 
 #include <cstdint>
@@ -19,25 +19,25 @@ struct Problem;
 class FileAccess;
 
 struct RanBefore {
-    /// Addresses [first, first + bytes) whose instructions all ran.
+    /// Addresses [first, first + bytes) in which all instructions ran.
     struct Stretch {
         Address first{};
         std::uint64_t bytes{};  ///< at least 1
         friend bool operator==(const Stretch&, const Stretch&) = default;
     };
-    /// A branch after which execution went on at the next instruction.
+    /// A branch that was not taken at some time.
     struct Passed {
         Address branch{};
-        bool taken{};  ///< another time it was taken
+        bool taken{};  ///< it was also taken at another time
         friend bool operator==(const Passed&, const Passed&) = default;
     };
-    std::uint64_t instructions{};    ///< how many ran, each as often as it did
-    std::vector<Stretch> code{};     ///< ascending, apart from each other
-    std::vector<Passed> branches{};  ///< ascending; another branch of `code` was taken each time
+    std::uint64_t instructions{};    ///< number of instructions executed
+    std::vector<Stretch> code{};     ///< ascending, without overlaps
+    std::vector<Passed> branches{};  ///< ascending; other branches of `code` were always taken
     friend bool operator==(const RanBefore&, const RanBefore&) = default;
 
     [[nodiscard]] bool holds(Address address) const;
-    /// Nothing: none of this address, or it was always taken.
+    /// nullopt if there is no such branch, or it was always taken.
     [[nodiscard]] const Passed* passed(Address branch) const;
 };
 
@@ -45,21 +45,21 @@ struct RanBefore {
 inline constexpr std::string_view ran_before_file = "before.txt";
 /// The version of the format that is written; others are refused.
 inline constexpr unsigned ran_before_version = 1;
-/// A file longer than this is refused: it is something else.
+/// A longer file is refused: it is something else.
 inline constexpr std::uint64_t max_ran_before_bytes = std::uint64_t{64} << 20;
 
-/// The text of `before.txt`. Reading it gives what was written.
+/// The text of `before.txt`, which read_ran_before() reads back.
 [[nodiscard]] std::string to_text(const RanBefore& ran);
-/// Reads that text. With one line that cannot be understood nothing is known, and there is a problem with `file` and
-/// its number: a line that is missing would be code that did not run.
+/// Parses that text. A malformed line gives a problem with `file` and the line number, and nothing is known: a missing
+/// line would look like code that did not run.
 [[nodiscard]] std::optional<RanBefore> read_ran_before(std::string_view text, const std::filesystem::path& file,
                                                        std::vector<Problem>& problems);
-/// The same of the file in a capture folder; nothing where there is none.
+/// The same for the file in a capture folder; nullopt if there is none.
 [[nodiscard]] std::optional<RanBefore> read_ran_before(const std::filesystem::path& folder, const FileAccess& files,
                                                        std::vector<Problem>& problems);
-/// What ran before the only part of a snapshot that says where it begins (Buffer::begins); nothing: it is no snapshot
-/// that its folder names, no part says so, several do, or the file does not say it. Reading the snapshot has reported
-/// what is wrong with that file.
+/// The code that ran before the only part of a snapshot that states where it begins (Buffer::begins). nullopt: it is
+/// not a snapshot that its folder names, no part or several parts state it, or the file does not. Errors in the file
+/// were reported when the snapshot was read.
 [[nodiscard]] std::optional<RanBefore> ran_before(const Capture& snapshot);
 
 }  // namespace waymark::capture

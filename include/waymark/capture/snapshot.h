@@ -1,5 +1,5 @@
-/// Snapshot folders: snapshot.ini, one ini file per device, trace.ini, and binary files (docs/spec/pft.md, 7); and
-/// beside them, where Waymark recorded, maps.txt (module_map.h).
+/// Snapshot folders: snapshot.ini, one ini file for each device, trace.ini, and binary files (docs/spec/pft.md, 7); in
+/// Waymark's recordings also maps.txt (module_map.h).
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@
 
 namespace waymark::capture {
 
-/// How the reader reaches files: the disk, or texts in memory for tests and fuzzing.
+/// How the reader accesses files: on disk, or texts in memory for tests and fuzzing.
 class FileAccess {
 public:
     virtual ~FileAccess() = default;
     /// The whole file; fails when it holds more than `limit` bytes (`Errc::unsupported`), is missing (`not_found`) or
     /// cannot be read (`unreadable`).
     [[nodiscard]] virtual Result<std::string> text(const std::filesystem::path& path, std::uint64_t limit) const = 0;
-    /// The file's size in bytes; fails when it is missing or is not a file.
+    /// The file's size in bytes; fails if it is missing or not a file.
     [[nodiscard]] virtual Result<std::uint64_t> size(const std::filesystem::path& path) const = 0;
 };
 
-/// An ini file longer than this is refused: it is something else.
+/// A longer ini file is refused: it is something else.
 inline constexpr std::uint64_t max_ini_bytes = std::uint64_t{1} << 20;
 
-/// The file that describes the snapshot in a folder: snapshot.ini, or contents.ini, as Arm DS names it; empty: there is
-/// neither.
+/// The file that describes the snapshot in a folder: snapshot.ini, or contents.ini, the name in Arm DS; empty if there
+/// is neither.
 [[nodiscard]] std::filesystem::path snapshot_file(const std::filesystem::path& folder);
 
 /// Reads a snapshot. `path` is the folder or its snapshot.ini. Whatever can be read is; everything wrong is a sentence
@@ -38,7 +38,7 @@ inline constexpr std::uint64_t max_ini_bytes = std::uint64_t{1} << 20;
 /// - `unsupported`: snapshot.ini is longer than `max_ini_bytes`.
 [[nodiscard]] Result<Capture> read_snapshot(const std::filesystem::path& path);
 
-/// The same with other files; `snapshot_ini` is the path of snapshot.ini as `files` knows it.
+/// The same with other files; `snapshot_ini` is the path of snapshot.ini in `files`.
 [[nodiscard]] Result<Capture> read_snapshot(const std::filesystem::path& snapshot_ini, const FileAccess& files);
 
 /// Writes the ini files of a capture into `folder`, which is created; the caller writes the binary files. Paths inside

@@ -16,7 +16,7 @@ struct SinkDevice {
     std::vector<Register> registers;
     friend bool operator==(const SinkDevice&, const SinkDevice&) = default;
 };
-/// All trace buffers of a snapshot, in the order of its list. Errors: the errors of read_snapshot().
+/// All trace buffers of a snapshot, in the order of its device list. Errors: the errors of read_snapshot().
 [[nodiscard]] Result<std::vector<SinkDevice>> read_snapshot_sinks(const std::filesystem::path& path);
 
 /// write_snapshot() with these trace buffers as further devices. Errors: as there; `usage`: a name or type that the

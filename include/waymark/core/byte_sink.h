@@ -1,4 +1,4 @@
-/// Where bytes go that are made piece by piece: a file, a buffer of bounded size, the next unit on a trace bus.
+/// Receives bytes that are produced piece by piece: a file, a buffer of bounded size, the next unit on a trace bus.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,7 @@
 
 namespace waymark {
 
-/// Takes bytes in order. What a piece holds is for its maker to say; a sink must not care how bytes are cut into
-/// pieces.
+/// Receives bytes in order. The division into pieces has no meaning for a sink.
 class ByteSink {
 public:
     virtual ~ByteSink() = default;

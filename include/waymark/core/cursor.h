@@ -7,11 +7,11 @@
 
 namespace waymark {
 
-/// How reading one packet went.
+/// The result of reading one packet.
 enum class Step : std::uint8_t {
     ok,
     need_more,  ///< the bytes end inside the packet
-    bad,        ///< no packet of this format looks like that
+    bad,        ///< the bytes are not a packet of this format
 };
 
 /// Reads forward over borrowed bytes. The first failure sticks: later reads return 0 and change nothing, so a list of
@@ -41,14 +41,14 @@ public:
         return value;
     }
 
-    /// The packet cannot be what its header said.
+    /// The packet does not match its header.
     WM_INLINE void bad() {
         if (step_ == Step::ok) step_ = Step::bad;
         end_ = at_;
     }
 
     [[nodiscard]] WM_INLINE Step step() const { return step_; }
-    /// Bytes consumed so far.
+    /// Number of bytes consumed.
     [[nodiscard]] WM_INLINE std::size_t consumed() const { return static_cast<std::size_t>(at_ - begin_); }
     [[nodiscard]] WM_INLINE bool at_end() const { return at_ == end_; }
 

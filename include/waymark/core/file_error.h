@@ -1,4 +1,4 @@
-/// What the operating system says of files, in words, said once for all who read or make some.
+/// Describes errors of the operating system about files, in the same words everywhere.
 #pragma once
 
 #include <cerrno>
@@ -10,11 +10,11 @@
 
 namespace waymark {
 
-/// `No such file or directory`, for an error of errno.
+/// The message for an errno value, such as `No such file or directory`.
 [[nodiscard]] inline std::string reason(int error) { return std::generic_category().message(error); }
 
-/// `cannot create out/a.txt: there is no folder out; make it first`. `error` is of errno. Looks at the file system as
-/// it is now: where that does not explain the error, the operating system's message is given.
+/// A sentence such as `cannot create out/a.txt: there is no folder out; make it first`. `error`: an errno value.
+/// Examines the file system as it is now; if that does not explain the error, uses the operating system's message.
 [[nodiscard]] inline Error cannot_create(const std::filesystem::path& path, int error) {
     namespace fs = std::filesystem;
     std::string why = reason(error);
@@ -25,7 +25,7 @@ namespace waymark {
     if (error == ENOENT && !folder.empty() && !fs::exists(folder, none))
         why = "there is no folder " + folder.string() + "; make it first";
     if (error == ENOTDIR) {
-        // Something that is no folder, where a folder is needed.
+        // An existing path component that is not a folder.
         fs::path there = path;
         while (there.has_relative_path() && !fs::exists(there, none)) there = there.parent_path();
         if (fs::exists(there, none) && !fs::is_directory(there, none)) why = there.string() + " is no folder";
@@ -33,8 +33,8 @@ namespace waymark {
     return {Errc::unreadable, "cannot create " + path.string() + ": " + why};
 }
 
-/// Makes a folder, unless it is there. The folder around it has to be there: where it is not, the path is likely to be
-/// mistyped. Errors: `unreadable`, as `cannot_create`.
+/// Creates a folder, unless it exists. Its parent must exist: a missing parent is probably a typing error. Errors:
+/// `unreadable`, as `cannot_create`.
 [[nodiscard]] inline Status make_folder(std::filesystem::path path) {
     if (path.filename().empty()) path = path.parent_path();  // of DIR/
     std::error_code error;

@@ -1,4 +1,4 @@
-/// Files that are named after what others wrote: a function, a program, a build ID.
+/// Makes file names from arbitrary names: a function, a program, a build ID.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,12 @@
 
 namespace waymark {
 
-/// A name, which may have any bytes, as the name of a file in a folder: at most 200 bytes of UTF-8, without slash and
-/// control characters, which `_` replaces, and with neither dot nor dash at its beginning. A longer name is cut, and
-/// ends in a hash of the whole name.
+/// Makes a file name from a name with arbitrary bytes: at most 200 bytes of UTF-8, with `_` in place of slashes and
+/// control characters, and without a leading dot or dash. A longer name is cut, and ends in a hash of the whole name.
 [[nodiscard]] inline std::string file_name(std::string_view name) {
     constexpr std::size_t most = 200, hash_bytes = 17;
     std::string out;
-    std::size_t kept = 0;  // what fits before a hash
+    std::size_t kept = 0;  // the length that leaves room for a hash
     std::uint64_t hash = 0xcbf29ce484222325;
     for (const char c : name) hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3;
     utf8_pieces(name, [&](std::string_view c) {

@@ -1,5 +1,6 @@
-/// A stretch of a stream that gave nothing, and why. Damaged or missing bytes never throw and never vanish: each
-/// stretch becomes one `Gap` that reaches every report. The bytes of a stream are exactly its packets plus its gaps.
+/// A stretch of a stream that could not be decoded, and the reason. Damaged or missing bytes never throw and never
+/// vanish: each stretch becomes one `Gap` that reaches every report. The bytes of a stream are exactly its packets plus
+/// its gaps.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +12,13 @@ namespace waymark {
 
 enum class GapReason : std::uint8_t {
     unsynchronised,     ///< before the first synchronisation point; normal at the head of a buffer that wrapped
-    padding,            ///< filler that carries no trace, such as the zeros after the end of a raw capture
-    reserved_header,    ///< a byte that starts no packet of this protocol, and all that was skipped after it
-    malformed_packet,   ///< a packet with an impossible field, and all that was skipped after it
+    padding,            ///< filler that is not trace, such as the zeros after the end of a raw capture
+    reserved_header,    ///< a byte that begins no packet of this protocol, and everything skipped after it
+    malformed_packet,   ///< a packet with an impossible field, and everything skipped after it
     incomplete_packet,  ///< the stream ends inside a packet, or inside a record of several
-    framing,            ///< the frame layer lost bytes here; what was cut in two cannot be joined
+    framing,            ///< the frame layer lost bytes here; packets that were cut in two cannot be joined
     missing,            ///< trace that was generated is not in the capture here
-    stopped,            ///< the unit was stopped here and started again; nothing that it sent is missing
+    stopped,            ///< the unit was stopped here and started again; nothing is missing that it sent
 };
 
 /// Whether trace is lost there, or may be.

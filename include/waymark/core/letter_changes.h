@@ -1,4 +1,4 @@
-/// How far a mistyped word is from a known one.
+/// The distance between a mistyped word and a known one.
 #pragma once
 
 #include <algorithm>
@@ -8,13 +8,14 @@
 
 namespace waymark {
 
-/// How many single letters are changed, added, left out or exchanged with their neighbour between the two words; upper
-/// and lower case are the same.
+/// The number of single letters that are changed, added, omitted or exchanged with their neighbour between two words;
+/// upper and lower case are equal.
 [[nodiscard]] inline std::size_t letter_changes(std::string_view a, std::string_view b) {
     // Not std::tolower, which depends on the locale.
     const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
     const auto same = [&](std::size_t i, std::size_t j) { return lower(a[i]) == lower(b[j]); };
-    // Rows of the table of distances between beginnings of both: the one before last, the last, and this.
+    // Rows of the table of distances between prefixes of both words: the one before last, the last, and the present
+    // one.
     std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
     for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
     for (std::size_t i = 1; i <= a.size(); ++i) {

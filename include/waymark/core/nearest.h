@@ -1,4 +1,4 @@
-/// What a mistyped word may mean.
+/// Suggestions for a mistyped word.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace waymark {
 
-/// The candidate nearest to a mistyped word, in any case of letters; empty when none is near: more than a third of the
-/// word would have to change, or it differs in numbers alone. It lives as long as the candidates.
+/// The candidate most similar to a mistyped word, ignoring case; empty if none is similar: more than a third of the
+/// word would have to change, or only numbers differ. Lives as long as the candidates.
 [[nodiscard]] inline std::string_view nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
     std::string_view best;
     std::size_t best_distance = word.size() / 3 + 1;
@@ -26,7 +26,7 @@ namespace waymark {
     };
     for (const std::string_view candidate : candidates) {
         if (candidate.size() > longest) continue;
-        // Another number is another thing, such as a core that was left out, and no slip of the pen.
+        // A different number means a different thing, such as a core that was left out, not a typing error.
         if (without_digits(candidate) == without_digits(word) && candidate != word) continue;
         std::vector<std::size_t> row(candidate.size() + 1);
         for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;

@@ -1,5 +1,5 @@
-/// How numbers are written for reading: docs/numbers.md. The page of the report writes them the same way
-/// (web/src/ui/text.ts); web/test/numbers.tsv has cases for both. Programs get numbers as they are.
+/// Formats numbers for reading: docs/numbers.md. The page of the report has the same rules (web/src/ui/text.ts);
+/// web/test/numbers.tsv has cases for both. Output for programs has plain numbers.
 #pragma once
 
 #include <cmath>
@@ -21,7 +21,7 @@ namespace waymark {
     return out;
 }
 
-/// `1 byte`, `2,345 bytes`; `many` is for words that take more than an s.
+/// `1 byte`, `2,345 bytes`; `many` is for irregular plurals.
 [[nodiscard]] inline std::string counted(std::uint64_t number, std::string_view one, std::string_view many = {}) {
     std::string out = grouped(number) + ' ';
     out += number == 1 || many.empty() ? one : many;
@@ -34,8 +34,8 @@ namespace waymark {
 /// `once`, `2,345 times`.
 [[nodiscard]] inline std::string times(std::uint64_t number) { return number == 1 ? "once" : counted(number, "time"); }
 
-/// `1,234.5`; three decimals below 1: `0.125`; from 10^15 on, where a double has hardly a decimal, `1.234e+15`. Halves
-/// are rounded up. `–` of what is no number. For means and other numbers that are not counts.
+/// `1,234.5`; below 1 with three decimals: `0.125`; from 10^15 on, where a double has hardly a decimal, `1.234e+15`.
+/// Halves are rounded up. `–` if it is not a number. For means and other numbers that are not counts.
 [[nodiscard]] inline std::string decimal_text(double value) {
     if (!std::isfinite(value)) return "–";
     const double size = std::fabs(value);
@@ -52,15 +52,15 @@ namespace waymark {
            std::string(decimals - part.size(), '0') + part;
 }
 
-/// A count if it is whole, else with decimals: `12`, `12.5`.
+/// Formats whole numbers like counts, others with decimals: `12`, `12.5`.
 [[nodiscard]] inline std::string quantity_text(double value) {
-    constexpr double most = 9007199254740991;  // up to there doubles hold every whole number
+    constexpr double most = 9007199254740991;  // doubles represent every whole number up to this one
     if (value >= 0 && value <= most && value == std::floor(value)) return grouped(static_cast<std::uint64_t>(value));
     return decimal_text(value);
 }
 
-/// `33.3%`. What is not 0 is never written as 0.0%, and what is not all never as 100.0%: `<0.1%`, `>99.9%`. `–` of
-/// nothing.
+/// `33.3%`. A nonzero share is never written as 0.0%, and an incomplete one never as 100.0%: `<0.1%`, `>99.9%`. `–` if
+/// `all` is 0.
 [[nodiscard]] inline std::string share_text(std::uint64_t part, std::uint64_t whole) {
     if (whole == 0) return "–";
     const auto permille =
@@ -78,7 +78,7 @@ namespace waymark {
     return quantity_text(nanoseconds / scale) + " " + std::string(unit);
 }
 
-/// `1 byte`, `12,345 bytes`; of a million or more `12.3 MB`, of a thousand million or more `1.2 GB` (powers of ten).
+/// `1 byte`, `12,345 bytes`; from a million on `12.3 MB`, from a thousand million on `1.2 GB` (powers of ten).
 [[nodiscard]] inline std::string size_text(std::uint64_t bytes) {
     if (bytes == 1) return "1 byte";
     if (bytes < 1'000'000) return grouped(bytes) + " bytes";

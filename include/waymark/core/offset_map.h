@@ -1,4 +1,4 @@
-/// Where the bytes of one source stood in the capture they were taken from.
+/// Maps offsets in the stream of one source to offsets in the captured buffer.
 #pragma once
 
 #include <algorithm>
@@ -11,28 +11,28 @@
 
 namespace waymark {
 
-/// Maps a position in a source's own byte stream to the position of that byte in the captured buffer. Grows by one
-/// entry per stretch of neighbouring bytes; `forget` keeps it small on long captures.
+/// Maps an offset in a source's own byte stream to the offset of that byte in the captured buffer. Grows by one entry
+/// for each stretch of adjacent bytes; `forget` keeps it small for long captures.
 class OffsetMap {
 public:
-    /// From `stream` on, bytes stood side by side in the capture from `capture` on. Positions only grow.
+    /// From `stream` on, bytes are adjacent in the capture from `capture` on. Offsets only grow.
     void add(Offset stream, Offset capture) {
         if (!entries_.empty()) {
             const Entry& last = entries_.back();
-            if (capture - last.capture == stream - last.stream) return;  // still side by side
+            if (capture - last.capture == stream - last.stream) return;  // still adjacent
         }
         entries_.push_back({stream, capture});
     }
 
-    /// Where a byte stood; of the position after the last byte, the place after it. Positions before everything known
-    /// map to the earliest known place.
+    /// Offset of a byte in the capture; for the offset after the last byte, the offset after that byte. Offsets before
+    /// the first known one map to the first known one.
     [[nodiscard]] Offset capture(Offset stream) const {
         if (entries_.empty()) return stream;
         const Entry& entry = entries_[find(stream)];
         return stream < entry.stream ? entry.capture : entry.capture + (stream - entry.stream);
     }
 
-    /// Drops what is not needed to map positions from `keep_from` on, and each position in `pins`.
+    /// Drops entries that are not needed to map offsets from `keep_from` on, or offsets in `pins`.
     void forget(Offset keep_from, std::span<const Offset> pins) {
         if (entries_.size() < 2) return;
         std::vector<std::size_t> kept;
@@ -54,7 +54,7 @@ private:
     struct Entry {
         Offset stream, capture;
     };
-    /// The entry that covers a position.
+    /// Index of the entry that contains an offset.
     [[nodiscard]] std::size_t find(Offset stream) const {
         const auto after = std::upper_bound(entries_.begin(), entries_.end(), stream,
                                             [](Offset at, const Entry& e) { return at < e.stream; });

@@ -34,7 +34,7 @@
 
 namespace waymark::wire {
 
-/// Where a packet was in its stream.
+/// The position of a packet in its stream.
 struct Extent {
     Offset first;
     std::uint64_t bytes{};
@@ -42,16 +42,15 @@ struct Extent {
     friend bool operator==(const Extent&, const Extent&) = default;
 };
 
-/// What one try at a packet gave.
+/// The result of parsing one packet.
 struct Parsed {
     Step step{};
     std::size_t bytes{};  ///< consumed, when ok
-    bool reserved{};      ///< when bad: the header starts no packet under this configuration
+    bool reserved{};      ///< if bad: the header begins no packet under this configuration
 };
 
-/// Takes packets: callable with every packet type of a list, and with gaps. A handler that does not care for some
-/// packets says so with a catch-all overload.
-/// Stops the compiler at the packet a handler forgot: the message names P.
+/// A handler can be called with every packet type of a list, and with gaps. A handler that ignores some packets has a
+/// catch-all overload for them. The compiler stops at a packet that a handler lacks, and names it P.
 template <class H, class P, class At>
 consteval void check_handles_packet() {
     static_assert(std::invocable<H&, const P&, At>, "the handler has no overload for packet P");
@@ -62,15 +61,15 @@ consteval void check_handles() {
     static_assert(std::invocable<H&, const Gap&>, "the handler must take Gap");
 }
 
-/// A handler may read plain packets itself: `take(at, end, offset of at)` handles as many whole packets as it likes and
-/// gives back where the next one starts. Those it takes must be such as the parser would have given it.
+/// A handler may read plain packets itself: `take(at, end, offset of at)` handles any number of whole packets and
+/// returns where the next one begins. The result must be the same as with the parser.
 template <class H>
 concept TakesPackets = requires(H& handler, const std::uint8_t* at, Offset here) {
     { handler.take(at, at, here) } -> std::same_as<const std::uint8_t*>;
 };
 
-/// One packet of type P at the start of `bytes`; calls `take(packet, size in bytes)` when it is whole. `config`: what
-/// the description of packets asks for, which may be nothing.
+/// Parses one packet of type P at the start of `bytes`; calls `take(packet, size in bytes)` if it is complete.
+/// `config`: the configuration that the packet's description needs, if any.
 template <class P, class Take, class... Config>
 WM_INLINE Parsed parse_as(Bytes bytes, Take&& take, const Config&... config) {
     Cursor cursor(bytes);
@@ -82,8 +81,8 @@ WM_INLINE Parsed parse_as(Bytes bytes, Take&& take, const Config&... config) {
     return {cursor.step(), cursor.consumed(), false};
 }
 
-/// The same for any packet of a list whose first byte is a header. A chain of compares in list order: measured faster
-/// than a jump table where few packets are frequent.
+/// The same for any packet of a list whose first byte is a header. A chain of comparisons in the order of the list:
+/// measured faster than a jump table if few packets are frequent.
 template <class List>
 struct Dispatch;
 template <class... P>
@@ -92,7 +91,7 @@ struct Dispatch<PacketList<P...>> {
     WM_INLINE static Parsed parse(Bytes bytes, Take&& take, const Config&... config) {
         return parse(bytes[0], bytes, take, config...);
     }
-    /// With the header elsewhere than in the first byte.
+    /// The same if the header is not the first byte.
     template <class Take, class... Config>
     WM_INLINE static Parsed parse(std::uint8_t header, Bytes bytes, Take&& take, const Config&... config) {
         Parsed result{Step::bad, 0, true};
@@ -102,13 +101,13 @@ struct Dispatch<PacketList<P...>> {
     }
 };
 
-/// What a parser remembers between two calls.
+/// The state of a parser between two calls.
 template <class Protocol>
 struct ParserProgress {
-    /// Everything up to `at` was read, and a packet begins there.
+    /// Whether everything before `at` was read, and a packet begins there.
     [[nodiscard]] bool at_packet(Offset at) const { return state_ == State::packets && carried_ == 0 && at_ == at; }
 
-    /// The bytes read so far end inside a packet, or after zeros with which one other than Sync may begin.
+    /// Whether the bytes so far end inside a packet, or after zeros with which a packet other than Sync may begin.
     [[nodiscard]] bool amid_packet() const {
         return (state_ == State::zeros && has_after_zero) || (state_ == State::packets && carried_ != 0);
     }
@@ -117,18 +116,18 @@ protected:
     enum class State : std::uint8_t { searching, zeros, packets };
     static constexpr bool has_after_zero = requires { typename Protocol::AfterZero; };
 
-    Offset at_{};  // of the next byte to be fed
+    Offset at_{};  // offset of the next byte to be fed
     State state_ = State::searching;
     GapReason gap_reason_ = GapReason::unsynchronised;
-    Offset gap_first_{};       // searching: where what could not be parsed began
+    Offset gap_first_{};       // searching: beginning of the bytes that could not be parsed
     std::uint64_t zeros_ = 0;  // searching, zeros: length of the run of zeros that ends at at_
     std::size_t carried_ = 0;  // packets: bytes of an unfinished packet, kept in carry_
     std::array<std::uint8_t, Protocol::max_bytes> carry_{};
 };
 
-/// A stream of packets, in chunks of any size: how the input is cut never changes what is reported. Starts
-/// unsynchronised. Every byte fed is in exactly one packet or one gap once finish() was called. After a byte or packet
-/// that cannot be, the search for the next synchronisation point starts at the byte after its first one.
+/// Parses a stream of packets, in chunks of any size: the division into chunks never changes the result. Starts
+/// unsynchronised. After finish(), every byte fed is in exactly one packet or one gap. After an invalid byte or packet,
+/// the search for the next synchronisation point begins at the byte after its first one.
 template <class Protocol, class Handler>
 class PacketParser : private ParserProgress<Protocol> {
     using Progress = ParserProgress<Protocol>;
@@ -151,7 +150,7 @@ public:
 
     /// The stream ends here: reports what is left over as a gap.
     void finish() {
-        // Zeros up to the end are no error: raw captures are padded like this.
+        // Zeros up to the end are not an error: raw captures are padded with zeros.
         report_gap(pending(), at_,
                    state_ == State::searching ? gap_reason_
                    : state_ == State::zeros   ? GapReason::padding
@@ -160,10 +159,10 @@ public:
         search(at_, GapReason::unsynchronised);
     }
 
-    /// What comes next does not follow what came before, for that reason: reports what is left over, and is
-    /// unsynchronised again. Always reports a gap, even an empty one, so that the handler knows.
+    /// The bytes that follow do not continue earlier ones, for the reason `why`: reports the rest, and is
+    /// unsynchronised again. Always reports a gap, even an empty one, so that the handler is informed.
     void reset(GapReason why = GapReason::framing) {
-        // A unit that is stopped ends its stream.
+        // A stopped unit ends its stream.
         if (why == GapReason::stopped || (why == GapReason::missing && state_ == State::searching)) finish();
         const bool keeps = why == GapReason::framing && state_ == State::searching;
         handler_(Gap{pending(), at_, keeps ? gap_reason_ : why});
@@ -171,17 +170,17 @@ public:
         search(at_, GapReason::unsynchronised);
     }
 
-    /// Bytes fed so far.
+    /// Offset after the bytes fed so far.
     [[nodiscard]] Offset offset() const { return at_; }
-    /// Where what is not yet reported began: a gap, a run of zeros or a packet cut by the end of a chunk.
+    /// Beginning of the bytes that are not reported yet: a gap, a run of zeros, or a packet cut by the end of a chunk.
     [[nodiscard]] Offset pending() const {
         return state_ == State::searching ? gap_first_ : at_ - (state_ == State::zeros ? zeros_ : carried_);
     }
 
-    /// Where the parser is; `resume` of another parser goes on from there.
+    /// The state of the parser; `resume` of another parser continues from it.
     [[nodiscard]] const Progress& progress() const { return *this; }
     void resume(const Progress& progress) { Progress::operator=(progress); }
-    /// Goes on as if all before `at` were read, and a packet began there.
+    /// Continues as if everything before `at` had been read, and a packet began there.
     void resume_at(Offset at) {
         resume({});
         at_ = at;
@@ -220,8 +219,8 @@ private:
         }
     }
 
-    /// A synchronisation packet that ends at at_: the run of zeros before it began at `first`, where a longer run than
-    /// it takes is a gap for `reason`.
+    /// A synchronisation packet ends at at_. The run of zeros before it began at `first`; if it is longer than the
+    /// packet can be, the rest is a gap for `reason`.
     void synchronise(Offset first, GapReason reason) {
         const std::uint64_t bytes = (sync_takes_zeros ? zeros_ : Protocol::sync_zeros) + 1;
         const Offset sync = at_ - bytes;
@@ -233,7 +232,7 @@ private:
         state_ = State::packets;
     }
 
-    /// Out of sync: up to and including the next synchronisation packet.
+    /// Unsynchronised: searches up to and including the next synchronisation packet.
     const std::uint8_t* find_sync(const std::uint8_t* at, const std::uint8_t* end) {
         const std::uint8_t* const begin = at;
         while (at != end) {
@@ -253,8 +252,8 @@ private:
         return at;
     }
 
-    /// In sync, inside a run of zeros: a synchronisation packet, or the first byte of a packet of two, or nothing that
-    /// can be.
+    /// Synchronised, inside a run of zeros: a synchronisation packet, the first byte of a packet of two bytes, or an
+    /// illegal sequence.
     const std::uint8_t* count_zeros(const std::uint8_t* at, const std::uint8_t* end) {
         const std::uint8_t* const begin = at;
         while (at != end && *at == 0) ++at;
@@ -275,7 +274,7 @@ private:
                 return at + 1;
             }
         }
-        search(first, GapReason::malformed_packet);  // the search goes on at the byte after the zeros
+        search(first, GapReason::malformed_packet);  // the search continues at the byte after the zeros
         return at;
     }
 
@@ -321,8 +320,8 @@ private:
         return at + 1;
     }
 
-    /// Reads what was carried over, and as much behind it as makes the longest packet; gives back what of the chunk is
-    /// left. By the same loop as all packets, so that their handlers are compiled into one function.
+    /// Parses the bytes carried over, with enough of the chunk for the longest packet; returns the rest of the chunk.
+    /// Uses the same loop as all packets, so that handlers are compiled into one function.
     Bytes feed_carried(Bytes chunk) {
         auto bytes = carry_;
         const std::size_t before = std::exchange(carried_, 0);
@@ -337,8 +336,8 @@ private:
     Handler& handler_;
 };
 
-/// Gives packets of any type of a list, and gaps, to a handler whose type it does not show: a table of functions, one
-/// for each type of packet. The handler is borrowed.
+/// Passes packets of any type of a list, and gaps, to a handler of a hidden type, through a table with a function for
+/// each packet type. The handler is borrowed.
 template <class List>
 class AnyHandler;
 template <class... P>
@@ -376,7 +375,7 @@ private:
     const Functions* functions_;
 };
 
-/// A PacketParser with any handler, as an object that is compiled once for a protocol.
+/// A PacketParser with any handler, as an object that is compiled once for each protocol.
 template <class Protocol>
 class AnyParser {
 public:
@@ -394,7 +393,7 @@ public:
     virtual void resume_at(Offset at) = 0;
 };
 
-/// Of a protocol's one source that compiles its parser: `Protocol::any_parser` gives back such an object.
+/// For the protocol's one source file that compiles its parser: `Protocol::any_parser` returns such an object.
 template <class Protocol>
 class AnyParserOf final : public AnyParser<Protocol> {
     using typename AnyParser<Protocol>::Handler;
@@ -417,8 +416,8 @@ private:
     PacketParser<Protocol, Handler> parser_;
 };
 
-/// What PacketParser is, for handlers whose speed does not matter: a call through a pointer for each packet, and
-/// nothing of the parser is compiled again for a handler.
+/// A PacketParser for handlers whose speed does not matter: each packet costs a call through a pointer, and the parser
+/// is not compiled again for each handler.
 template <class Protocol, class Handler>
 class SharedParser {
 public:

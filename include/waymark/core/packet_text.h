@@ -1,4 +1,4 @@
-/// Packets ↔ text, for all packets that descriptions describe: the name, then `field=value` for each field.
+/// Converts packets to text and back, for all packets with a description: the name, then `field=value` for each field.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace waymark::wire {
 
-/// The fields alone: `target=0x17/1 cycles=12`. `config`: what the description of the packet depends on.
+/// Only the fields: `target=0x17/1 cycles=12`. `config`: the configuration that the packet's description needs, if any.
 template <class P, class... Config>
 requires requires { P::info; }
 [[nodiscard]] std::string fields_text(const P& packet, const Config&... config) {
@@ -28,8 +28,8 @@ requires requires { P::info; }
     return std::string(P::info.name) + (fields.empty() ? "" : " ") + fields;
 }
 
-/// The inverse of to_text, for the packets of a list; `what` they are called. `bad_format`: none has that name, or a
-/// field is missing, in the wrong place or no value of its kind; the message names it.
+/// The inverse of to_text, for the packets of a list; `what`: the word for such a packet. `bad_format`: unknown name,
+/// or a field is missing, in the wrong place or has an invalid value; the message names it.
 template <class List, class Any, class FieldScanner = Scanner, class... Config>
 [[nodiscard]] Result<Any> packet_from_text(std::string_view text, std::string_view what, const Config&... config) {
     const std::string_view name = text.substr(0, text.find(' '));

@@ -1,6 +1,6 @@
-/// Names come from files, and a file may hold any bytes. Each place that such a text reaches has one function here,
-/// after which it is text there and nothing else: no command, no markup, no further field. Text of one line, for
-/// terminals and tables: `one_line` (utf8.h).
+/// Escapes text from files, which may contain any bytes. There is one function for each place where such text appears;
+/// in its result the text cannot act as a command, as markup or as a further field. For text of one line, in terminals
+/// and tables: `one_line` (utf8.h).
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace waymark {
 
-/// A word of a command that can be copied into a shell. A control character, which no terminal shows, is written as
-/// `one_line` writes it, so that the word is then of another name.
+/// A word of a command that can be copied into a shell. A control character, which terminals do not show, is written as
+/// in `one_line`, so the word then names something else.
 [[nodiscard]] inline std::string shell_word(std::string_view text) {
     const std::string line = one_line(text);
     constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_^";
@@ -26,13 +26,13 @@ namespace waymark {
     return out + "'";
 }
 
-/// The same of a file, which no command takes for an option.
+/// The same for a file, which commands do not take for an option.
 [[nodiscard]] inline std::string shell_file(std::string_view path) {
     return shell_word(path.starts_with('-') ? "./" + std::string(path) : std::string(path));
 }
 
-/// A JSON string, quotes included. What is not UTF-8 becomes U+FFFD; marks of direction are escaped, so that the string
-/// stays the same and reads as it is stored. `put` takes its pieces.
+/// A JSON string with its quotes. Invalid UTF-8 becomes U+FFFD; marks of direction are escaped, so that the string is
+/// unchanged and displayed in stored order. `put` receives its pieces.
 template <class Put>
 void json_pieces(std::string_view text, Put&& put) {
     constexpr std::string_view whole = "\"";
@@ -71,8 +71,8 @@ void json_pieces(std::string_view text, Put&& put) {
     return out;
 }
 
-/// Text of an element or attribute of XML or HTML. Control characters become spaces, and what XML does not know,
-/// U+FFFD. `put` takes its pieces.
+/// Text of an element or attribute of XML or HTML. Control characters become spaces, and characters that XML lacks
+/// become U+FFFD. `put` receives its pieces.
 template <class Put>
 void xml_pieces(std::string_view text, Put&& put) {
     utf8_pieces(text, [&](std::string_view c) {
@@ -99,7 +99,7 @@ void xml_pieces(std::string_view text, Put&& put) {
     return out;
 }
 
-/// Whether a spreadsheet would take a text for a formula and run it. Some of them leave out white space before it.
+/// Whether a spreadsheet would execute a text as a formula. Some spreadsheets ignore white space before it.
 [[nodiscard]] inline bool is_formula(std::string_view text) {
     if (text.empty()) return false;
     if (text[0] == '\t' || text[0] == '\r' || text[0] == '\n') return true;
@@ -111,7 +111,7 @@ void xml_pieces(std::string_view text, Put&& put) {
                        [&](std::string_view sign) { return text.substr(first).starts_with(sign); });
 }
 
-/// A decimal number as text: `-12.5`, `+3`. No spreadsheet runs it.
+/// Whether a text is a decimal number: `-12.5`, `+3`. Spreadsheets do not execute it.
 [[nodiscard]] inline bool is_decimal(std::string_view text) {
     if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
     bool digits = false, point = false;
@@ -126,13 +126,14 @@ void xml_pieces(std::string_view text, Put&& put) {
     return digits;
 }
 
-/// A field of CSV, in quotes where it needs them. Control characters that no reader takes become U+FFFD.
+/// A field of CSV, in quotes if necessary. Control characters that readers reject become U+FFFD.
 [[nodiscard]] inline std::string csv_field(std::string_view value) {
     std::string text;
     utf8_pieces(value, [&](std::string_view c) {
         text += is_control(c) && c != "\t" && c != "\n" && c != "\r" ? replacement_character : c;
     });
-    // The mark by which spreadsheets know text; also before text that begins so itself, so that it can be taken away.
+    // The mark that makes spreadsheets treat a field as text; it is also added to text that begins with the mark, so
+    // that it can be removed again.
     const bool marked = (is_formula(text) && !is_decimal(text)) || text.starts_with('\'');
     if (marked) text.insert(text.begin(), '\'');
     if (!marked && text.find_first_of(",\"\r\n") == text.npos) return text;
@@ -141,21 +142,21 @@ void xml_pieces(std::string_view text, Put&& put) {
     return out + '"';
 }
 
-/// Text of a comment of XML, which two hyphens would end.
+/// Text of an XML comment, in which two hyphens are not allowed.
 [[nodiscard]] inline std::string xml_comment(std::string_view text) {
     std::string out;
     xml_pieces(text, [&](std::string_view piece) { out += piece == "-" ? std::string_view(" ") : piece; });
     return out;
 }
 
-/// The name of a table or column of SQL, quotes included.
+/// The quoted name of a table or column in SQL.
 [[nodiscard]] inline std::string sql_name(std::string_view text) {
     std::string out = "\"";
     for (const char c : text) c == '"' ? out += "\"\"" : out += c;
     return out + '"';
 }
 
-/// A frame of a folded stack, in which semicolons end frames.
+/// A frame of a folded stack, in which semicolons separate frames.
 [[nodiscard]] inline std::string folded_frame(std::string_view name) {
     std::string out = one_line(name);
     for (char& c : out)
@@ -163,14 +164,14 @@ void xml_pieces(std::string_view text, Put&& put) {
     return out;
 }
 
-/// A value of an option of QEMU: commas end it, and two are read as one.
+/// A value of a QEMU option: commas end it, so they are doubled.
 [[nodiscard]] inline std::string qemu_value(std::string_view text) {
     std::string out;
     for (const char c : text) c == ',' ? out += ",," : out += c;
     return out;
 }
 
-/// The file that Slurm writes output to: `%` would begin a number or a name of its own.
+/// The name of Slurm's output file: `%` introduces a placeholder.
 [[nodiscard]] inline std::string slurm_output(std::string_view path) {
     std::string out;
     for (const char c : path) c == '%' ? out += "%%" : out += c;

@@ -1,4 +1,4 @@
-/// The value of a register of a unit, as a capture gives it.
+/// The value of a unit's register, as given in a capture.
 #pragma once
 
 #include <algorithm>
@@ -10,16 +10,16 @@
 
 namespace waymark {
 
-/// One register of a core or trace source, as it was when the capture was taken.
+/// A register of a core or trace source, with its value when the capture was taken.
 struct RegisterValue {
     std::string name;              ///< as written: `TRCCONFIGR`
     std::uint64_t value{};         ///< fits `bits`
-    std::optional<unsigned> id{};  ///< register number, where the capture gives it (docs/spec/pft.md, 3)
+    std::optional<unsigned> id{};  ///< register number, if the capture has it (docs/spec/pft.md, 3)
     unsigned bits = 32;            ///< 1 to 64
     friend bool operator==(const RegisterValue&, const RegisterValue&) = default;
 };
 
-/// The first register of that name (upper and lower case differ: so they do in every format), or null.
+/// The first register with that name (case-sensitive, as in every format), or null.
 [[nodiscard]] inline const RegisterValue* find_register(const std::vector<RegisterValue>& registers,
                                                         std::string_view name) {
     const auto found =

@@ -26,13 +26,13 @@ inline constexpr unsigned register_bytes = [] {
     else
         return 4U;
 }();
-/// The number that a register's value is.
+/// The type of a register's value.
 template <class Register>
 using RegisterNumber = std::conditional_t<register_bytes<Register> == 8, std::uint64_t, std::uint32_t>;
 
 namespace wire {
 
-/// Bits of a value → fields: a walker of core/wire.h.
+/// Splits the bits of a value into fields: a walker of core/wire.h.
 class ValueReader {
 public:
     explicit constexpr ValueReader(std::uint64_t value) : value_(value) {}
@@ -55,7 +55,7 @@ private:
     std::uint64_t value_;
 };
 
-/// Fields → bits of a value: the inverse.
+/// Joins fields to the bits of a value: the inverse.
 class ValueWriter {
 public:
     template <class... Parts>
@@ -79,7 +79,7 @@ private:
 
 }  // namespace wire
 
-/// A register's fields from its value.
+/// Converts a value to a register's fields.
 template <class Register>
 [[nodiscard]] constexpr Register from_value(RegisterNumber<Register> value) {
     Register r;
@@ -88,7 +88,7 @@ template <class Register>
     return r;
 }
 
-/// A register's value from its fields.
+/// Converts a register's fields to its value.
 template <class Register>
 [[nodiscard]] constexpr RegisterNumber<Register> to_value(const Register& r) {
     wire::ValueWriter writer;
@@ -96,7 +96,7 @@ template <class Register>
     return static_cast<RegisterNumber<Register>>(writer.value);
 }
 
-/// A register as a capture gives it, with its number where registers of the unit have numbers.
+/// A register in a capture's form, with its number if registers of the unit have numbers.
 template <class Register>
 [[nodiscard]] RegisterValue register_value(const Register& r) {
     RegisterValue out{std::string(Register::name), to_value(r), {}, 8 * register_bytes<Register>};
@@ -104,8 +104,8 @@ template <class Register>
     return out;
 }
 
-/// One field of a register, by its place. Reserved bits have names too, `reserved[31:30]` or `RES0[63:11]`; bits that
-/// mean something but not here are `other[…]`.
+/// A field of a register with its position. Reserved bits have names too, `reserved[31:30]` or `RES0[63:11]`; bits with
+/// a meaning that is not used here are `other[…]`.
 struct RegisterField {
     std::string_view name;
     unsigned hi = 0, lo = 0;
@@ -148,8 +148,8 @@ template <class Register>
     return lister.take();
 }
 
-/// Calls `f(register)` with each register of a file that `wanted(register)` accepts; false if it accepts none. A file
-/// is a struct of registers with `static void for_each(auto& self, auto&& f)`.
+/// Calls `f(register)` for each register of a file that `wanted(register)` accepts; false if it accepts none. A file is
+/// a struct of registers with `static void for_each(auto& self, auto&& f)`.
 template <class File>
 bool visit_registers(File& file, auto&& wanted, auto&& f) {
     bool found = false;

@@ -1,5 +1,5 @@
-/// Whether a path names something that can be read like a file from front to back, more than once: opening a named pipe
-/// waits for a writer, and a device may never end.
+/// Checks whether a path can be read like a file, more than once: opening a named pipe blocks until there is a writer,
+/// and a device may never end.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +11,8 @@
 
 namespace waymark {
 
-/// The error for a named pipe, a device or a socket. Nothing for a file and a folder, and for what does not exist:
-/// opening it reports that.
+/// The error for a named pipe, a device or a socket. nullopt for a file, a folder, and a path that does not exist,
+/// which opening reports.
 [[nodiscard]] inline std::optional<Error> no_regular_file(const std::filesystem::path& path) {
     namespace fs = std::filesystem;
     std::error_code none;

@@ -1,5 +1,5 @@
-/// Errors at the boundary of the library: a file that cannot be read, a configuration that cannot be meant. Damaged
-/// trace is not an error but a `Gap` (core/gap.h); a broken invariant of ours is `WM_CHECK`.
+/// Errors at the boundary of the library: a file that cannot be read, an invalid configuration. Damaged trace is not an
+/// error but a `Gap` (core/gap.h); a violated invariant of Waymark's own code is `WM_CHECK`.
 #pragma once
 
 #include <cstddef>
@@ -19,24 +19,24 @@ enum class Errc : std::uint8_t {
     usage,        ///< the call or command line is invalid
     not_found,    ///< a file, section, source or symbol does not exist
     unreadable,   ///< the operating system refused, or a compressed stream is damaged
-    bad_format,   ///< the file is there, but is not what it should be
+    bad_format,   ///< the file exists, but its contents are not what they should be
     unsupported,  ///< well-formed, but of a kind Waymark does not know
 };
 
-/// What went wrong, as a sentence that names the file, what was found, what was expected and what to do.
+/// An error, as a sentence that names the file, what was found, what was expected and what to do.
 struct Error {
     Errc code{};
     std::string message;
-    std::optional<Offset> offset{};  ///< in the file the message names, where there is one
+    std::optional<Offset> offset{};  ///< offset in the file that the message names, if there is one
 };
 
-/// The half of a result that is not there was asked for: a mistake of ours, which ends the process where it was made.
+/// The absent half of a result was accessed: an error in Waymark, which ends the process at once.
 [[noreturn, gnu::cold, gnu::noinline]] inline void end_without(const char* what) {
     std::fprintf(stderr, "broken invariant: a result without %s was asked for it\n", what);
     std::abort();
 }
 
-/// A value or the reason there is none. It has the members of `std::expected`, which C++20 lacks.
+/// A value, or the reason why there is none. It has the members of `std::expected`, which C++20 lacks.
 template <class T>
 class [[nodiscard]] Result {
 public:
@@ -72,7 +72,7 @@ private:
 };
 
 struct Nothing {};
-/// For functions that only succeed or fail: `return Nothing{};`.
+/// The result of functions that only succeed or fail: `return Nothing{};`.
 using Status = Result<Nothing>;
 
 }  // namespace waymark
@@ -94,7 +94,7 @@ using Status = Result<Nothing>;
         if (auto wm_status = (expression); !wm_status.has_value()) return std::move(wm_status.error()); \
     } while (false)
 
-/// An invariant of ours, kept in release builds. Never a check of input.
+/// An invariant of Waymark's own code, checked in release builds too. Never a check of input.
 #define WM_CHECK(condition)                                                                        \
     do {                                                                                           \
         if (!(condition)) [[unlikely]] {                                                           \

@@ -1,5 +1,5 @@
-/// Arithmetic of counts that stops at the largest number there is: a count that is too small is a lower bound, and one
-/// that wrapped is nothing.
+/// Arithmetic of counts that saturates at the largest number: a saturated count is a lower bound, while a wrapped count
+/// would be meaningless.
 #pragma once
 
 #include <cstdint>

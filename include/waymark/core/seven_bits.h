@@ -1,4 +1,4 @@
-/// Numbers that a wire format sends in seven bits a byte, read without a branch for each byte.
+/// Reads numbers that a wire format sends in seven bits of each byte, without a branch for each byte.
 #pragma once
 
 #include <bit>
@@ -15,17 +15,17 @@ namespace waymark {
     return bytes;
 }
 
-/// A number whose bytes but the last have bit 7 set: the low seven bits of each byte, lowest bits first.
+/// A number whose bytes, except the last, have bit 7 set: the low seven bits of each byte, lowest bits first.
 struct SevenBits {
     std::uint64_t value;
     unsigned bytes;  ///< 1 to 8
     bool whole;      ///< false: bit 7 is set in all eight bytes
 
-    /// The number in the lowest bytes of `wire`.
+    /// Reads the number in the lowest bytes of `wire`.
     [[nodiscard]] WM_INLINE static SevenBits of(std::uint64_t wire) {
         const std::uint64_t ends = ~wire & 0x8080'8080'8080'8080U;
         std::uint64_t v = wire & (ends ^ (ends - 1)) & 0x7f7f'7f7f'7f7f'7f7fU;
-        // Neighbours come together: 14 bits in each 16, 28 in each 32, 56.
+        // Joins neighbours: 14 bits in each 16, 28 in each 32, 56.
         v = (v & 0x007f'007f'007f'007fU) | (v & 0x7f00'7f00'7f00'7f00U) >> 1;
         v = (v & 0x0000'3fff'0000'3fffU) | (v & 0x3fff'0000'3fff'0000U) >> 2;
         v = (v & 0x0000'0000'0fff'ffffU) | (v & 0x0fff'ffff'0000'0000U) >> 4;

@@ -1,4 +1,4 @@
-/// Text that many rows have: each copy is as large as two pointers, for a text of any length.
+/// Text that many rows share: each copy has the size of two pointers, for a text of any length.
 #pragma once
 
 #include <compare>

@@ -1,4 +1,4 @@
-/// Long names of functions in little room. The page of the report shortens them the same way (web/src/ui/text.ts).
+/// Shortens long names of functions. The page of the report does the same (web/src/ui/text.ts).
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 
 namespace waymark {
 
-/// A name without its arguments in angle brackets and parentheses, whose place an ellipsis takes:
-/// `sort<…>(…)`. Text in brackets after a space is no argument. The name as it is, where brackets do not match, and of
-/// operators, whose names are brackets.
+/// Replaces the arguments in angle brackets and parentheses of a name by an ellipsis: `sort<…>(…)`. Text in brackets
+/// after a space is not an argument. The name stays unchanged if brackets do not match, and for operators whose names
+/// contain brackets.
 [[nodiscard]] inline std::string without_arguments(std::string_view name) {
     if (name.find("operator") != name.npos) return std::string(name);
     std::string out;
@@ -30,8 +30,8 @@ namespace waymark {
     return depth == 0 ? out : std::string(name);
 }
 
-/// A name of at most `most` characters, which are at least 3: first without arguments, then without its middle, so that
-/// its beginning and its end stay. `name` is UTF-8.
+/// Shortens a name to at most `most` characters, which are at least 3: first its arguments are replaced, then its
+/// middle, so that its beginning and end stay. `name` is UTF-8.
 [[nodiscard]] inline std::string shortened(std::string_view name, std::size_t most) {
     const auto characters = [](std::string_view text) {
         std::vector<std::string_view> out;
@@ -40,7 +40,7 @@ namespace waymark {
         return out;
     };
     if (name.size() <= most || characters(name).size() <= most) return std::string(name);
-    // A name in brackets is made by Waymark, and a name that consists of arguments only is kept.
+    // A name in brackets was made by Waymark; it and a name that consists only of arguments are kept.
     const bool brackets = name.front() == '(' || name.front() == '[' || name.front() == '<';
     const std::string bare = brackets ? std::string(name) : without_arguments(name);
     const std::vector<std::string_view> all = characters(bare);

@@ -1,4 +1,4 @@
-/// A mutex for what is held more briefly than it takes to sleep.
+/// A mutex for locks that are held for less time than sleeping takes.
 #pragma once
 
 #include <atomic>
@@ -7,10 +7,10 @@
 
 namespace waymark {
 
-/// Bytes that threads should not share when one of them writes: a line of the cache, here and on most machines.
+/// Size of a cache line on most machines: data that one thread writes should not share a line with data of others.
 inline constexpr std::size_t cache_line_bytes = 64;
 
-/// Tries again instead of sleeping; after a while lets others run. For std::scoped_lock.
+/// Tries again instead of sleeping; after a while it yields. For std::scoped_lock.
 class SpinningMutex {
 public:
     void lock() {

@@ -31,16 +31,16 @@
 
 namespace waymark::wire {
 
-/// What is true of a packet type whatever its contents.
+/// Properties of a packet type that do not depend on its contents.
 struct PacketInfo {
-    std::string_view name;     ///< as the specification spells it, in capitals
+    std::string_view name;     ///< name in the specification, in capitals
     std::string_view section;  ///< of docs/spec/<protocol>.md
-    std::uint8_t value = 0;    ///< a byte b starts such a packet when (b & mask) == value
+    std::uint8_t value = 0;    ///< a byte b begins such a packet if (b & mask) == value
     std::uint8_t mask = 0;
-    std::uint8_t max_bytes = 0;  ///< longest form, header included; 0: no limit
+    std::uint8_t max_bytes = 0;  ///< maximum size, with the header; 0: no limit
 };
 
-/// Bits Hi..Lo of the unit at hand hold `value`.
+/// Bits Hi..Lo of the present unit contain `value`.
 template <unsigned Hi, unsigned Lo, class T>
 struct Bits {
     std::string_view name;
@@ -52,7 +52,7 @@ template <unsigned Hi, unsigned Lo = Hi, class T>
     return {name, value};
 }
 
-/// Bits Hi..Lo are `value`; anything else is no packet of this format (reserved).
+/// Bits Hi..Lo are `value`; other bits are not a packet of this format (reserved).
 template <unsigned Hi, unsigned Lo>
 struct Fixed {
     std::uint32_t value;
@@ -63,7 +63,7 @@ template <unsigned Hi, unsigned Lo = Hi>
     return {value};
 }
 
-/// Bits Hi..Lo should be `value`; anything else is decoded all the same (tolerated) and written as it should be.
+/// Bits Hi..Lo should be `value`; other bits are decoded too (tolerated), and `value` is written.
 template <unsigned Hi, unsigned Lo>
 struct ShouldBe {
     std::uint32_t value;
@@ -74,14 +74,14 @@ template <unsigned Hi, unsigned Lo = Hi>
     return {value};
 }
 
-/// The smaller of the two number types that hold `Width` bits.
+/// The smaller of the two number types that can hold `Width` bits.
 template <unsigned Width>
 using Word = std::conditional_t<(Width > 32), std::uint64_t, std::uint32_t>;
 
 template <unsigned Width>
 inline constexpr Word<Width> mask_of = static_cast<Word<Width>>(~Word<Width>{0} >> (8 * sizeof(Word<Width>) - Width));
 
-/// The parts of a byte, word or doubleword must tile it.
+/// The parts of a byte, word or doubleword must cover it without overlap.
 template <unsigned Total, class... Parts>
 consteval void check_tiling() {
     static_assert((Parts::width + ... + 0U) == Total, "the fields do not cover the unit exactly");
@@ -143,7 +143,7 @@ private:
     Cursor& cursor_;
 };
 
-/// Fields → bytes, appended to a vector the caller owns.
+/// Writes fields as bytes, appended to a vector of the caller.
 class Writer {
 public:
     explicit Writer(std::vector<std::uint8_t>& out) : out_(out) {}
@@ -191,7 +191,7 @@ private:
     std::vector<std::uint8_t>& out_;
 };
 
-/// Appends a number to text, decimal below 10 and hexadecimal from there on.
+/// Appends a number as text, decimal below 10 and hexadecimal otherwise.
 inline void append_number(std::string& out, std::uint64_t value) {
     std::array<char, 24> buffer{};
     const int base = value < 10 ? 10 : 16;
@@ -200,7 +200,7 @@ inline void append_number(std::string& out, std::uint64_t value) {
     out.append(buffer.data(), end);
 }
 
-/// Reads a number as C writes it (0x for hexadecimal, else decimal). False unless all of the text is one.
+/// Reads a number in C notation (0x for hexadecimal, else decimal). False unless the whole text is a number.
 [[nodiscard]] inline bool scan_number(std::string_view text, std::uint64_t& value) {
     int base = 10;
     if (text.starts_with("0x") || text.starts_with("0X")) {
@@ -211,7 +211,7 @@ inline void append_number(std::string& out, std::uint64_t value) {
     return error == std::errc{} && end == text.data() + text.size();
 }
 
-/// Fields → `name=value` words, blank-separated: the notation of `waymark packets` and of .wmt files.
+/// Prints fields as `name=value` words, separated by blanks: the notation of `waymark packets` and of .wmt files.
 class Printer {
 public:
     explicit Printer(std::string& out) : out_(out) {}
@@ -260,8 +260,8 @@ private:
     std::string& out_;
 };
 
-/// `name=value` words → fields; the inverse of Printer. Fields must stand in wire order; the first that is missing or
-/// is no value of its field is kept in `wrong()`.
+/// Reads fields from `name=value` words; the inverse of Printer. Fields must be in wire order; `wrong()` returns the
+/// first one that is missing or has an invalid value.
 class Scanner {
 public:
     explicit Scanner(std::string_view text) : rest_(text) {}
@@ -290,7 +290,7 @@ public:
     }
     void impossible() { fail("this packet under this configuration"); }
 
-    /// Empty when all went well and nothing is left over.
+    /// Empty if there was no error and all words were read.
     [[nodiscard]] std::string_view wrong() {
         skip_blanks();
         if (wrong_.empty() && !rest_.empty()) fail(rest_);
@@ -338,7 +338,7 @@ private:
 
 using Random = std::mt19937_64;
 
-/// Random legal values, for property tests: small and extreme numbers more often than a flat draw would give them.
+/// Random legal values, for property tests: small and extreme numbers are more frequent than in a uniform distribution.
 [[nodiscard]] inline std::uint64_t random_number(Random& random, unsigned width) {
     const std::uint64_t all = width >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
     switch (random() % 4) {
@@ -398,7 +398,7 @@ struct PacketList {
     static constexpr std::array<PacketInfo, size> infos{P::info...};
     static constexpr std::size_t max_bytes = std::max({static_cast<std::size_t>(P::info.max_bytes)...});
 
-    /// Calls `f.template operator()<Packet>()` for each.
+    /// Calls `f.template operator()<Packet>()` for each packet type.
     template <class F>
     static constexpr void for_each(F&& f) {
         (f.template operator()<P>(), ...);

@@ -1,5 +1,5 @@
-/// A capture made with the formatter in bypass: the bytes of one source as they came, and an end mark
-/// (docs/spec/pft.md, 6.5).
+/// A capture with the formatter in bypass: the unformatted bytes of one source, and an end mark (docs/spec/pft.md,
+/// 6.5).
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ inline constexpr unsigned max_memory_width_bytes = 16;
 /// `memory_width_bytes`: of the buffer, if known; the limit of the zeros accepted. The default is the widest there is.
 [[nodiscard]] Bytes strip_bypass_padding(Bytes capture, unsigned memory_width_bytes = max_memory_width_bytes);
 
-/// The inverse: ends `trace` as a buffer of this width does, with the mark and zeros to a multiple of the width. A mark
-/// is always written, even if the trace alone fills the width. `memory_width_bytes` is not 0.
+/// The inverse: ends `trace` as a buffer of this width does, with the mark and zeros up to a multiple of the width. A
+/// mark is always written, even if the trace alone fills the width. `memory_width_bytes` is not 0.
 void append_bypass_padding(std::vector<std::uint8_t>& trace, unsigned memory_width_bytes);
 
 }  // namespace waymark::coresight

@@ -1,5 +1,5 @@
-/// Takes the frames of a CoreSight formatter apart: which byte came from which trace source, and where it was
-/// (docs/spec/pft.md, 6.1, 6.2, 6.4, 6.5). Every byte read ends up in exactly one counter of `Totals`.
+/// Splits the frames of a CoreSight formatter: the source and the position of each byte (docs/spec/pft.md, 6.1, 6.2,
+/// 6.4, 6.5). Every byte read is counted in exactly one member of `Totals`.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace waymark::coresight {
 
-/// How frames lie in a capture.
+/// How frames are stored in a capture.
 enum class Framing : std::uint8_t {
     aligned,  ///< memory of an ETB, TMC or ETR: a frame every 16 bytes, from the first byte on
     tpiu,     ///< continuous mode of a trace port: full and half sync packets among the frames; starts anywhere
@@ -25,45 +25,45 @@ enum class Framing : std::uint8_t {
 
 struct DeformatterOptions {
     Framing framing = Framing::aligned;
-    /// Aligned framing: a frame that is four full syncs separates captures. If false, it is a damaged frame.
+    /// Aligned framing: a frame of four full syncs separates captures. If false, it counts as a damaged frame.
     bool reset_on_4_fsync = true;
 };
 
-/// Where the bytes of a capture went. After `Deformatter::finish`, `accounted() == bytes_read`; before it, the bytes of
-/// a frame not yet complete and of a gap not yet closed are still missing from the sum.
+/// How the bytes of a capture were used. After `Deformatter::finish`, `accounted() == bytes_read`; before, the sum
+/// lacks the bytes of an incomplete frame and of an open gap.
 struct Totals {
     std::uint64_t bytes_read{};
 
-    std::uint64_t id_bytes{};   ///< mixed bytes that held an ID
+    std::uint64_t id_bytes{};   ///< mixed bytes that contained an ID
     std::uint64_t aux_bytes{};  ///< auxiliary bytes: one for each frame
-    std::uint64_t fsyncs{};     ///< full sync packets, 4 bytes each; a barrier holds four
+    std::uint64_t fsyncs{};     ///< full sync packets, 4 bytes each; a barrier has four
     std::uint64_t hsyncs{};     ///< half sync packets, 2 bytes each
 
     /// Data by ID: sources, padding ([0x00]), flush and trigger indications, and reserved IDs. [0x7F] stays 0.
     std::array<std::uint64_t, trace_ids> data{};
-    std::uint64_t footer_bytes{};  ///< no frames: the ends of a DSTREAM's blocks (dstream.h)
-    std::uint64_t unassociated{};  ///< data before the first ID, or between a reset and the next ID: nobody's
+    std::uint64_t footer_bytes{};  ///< not in frames: the ends of a DSTREAM's blocks (dstream.h)
+    std::uint64_t unassociated{};  ///< data before the first ID, or between a reset and the next ID: without a source
     std::array<std::uint64_t, gap_reasons> lost{};  ///< bytes in gaps, by `GapReason`
 
-    std::uint64_t frames{};          ///< frames taken apart; neither barriers nor damaged ones
+    std::uint64_t frames{};          ///< split frames, without barriers and damaged ones
     std::uint64_t barriers{};        ///< frames of four full syncs
-    std::uint64_t damaged_frames{};  ///< aligned framing: frames refused for a forbidden ID
-    std::uint64_t sync_losses{};     ///< TPIU: times the place of the frames was lost
+    std::uint64_t damaged_frames{};  ///< aligned framing: frames rejected because of a forbidden ID
+    std::uint64_t sync_losses{};     ///< TPIU: how often frame synchronisation was lost
 
-    /// The first 0xFF at an even place of a frame that is no sync packet where one may stand: the forbidden ID, or a
-    /// full sync inside a frame. The sign of damage, or of a capture that is not what it was taken for.
+    /// The first 0xFF at an even place of a frame that is not a sync packet in an allowed place: the forbidden ID, or a
+    /// full sync inside a frame. It indicates damage, or a wrong assumption about the capture.
     std::optional<Offset> first_forbidden{};
-    std::optional<Offset> first_id{};     ///< the first ID byte; all data before it is unassociated
+    std::optional<Offset> first_id{};     ///< the first ID byte; data before it are unassociated
     std::optional<Offset> first_fsync{};  ///< the first full sync packet
 
     [[nodiscard]] std::uint64_t sync_bytes() const { return 4 * fsyncs + 2 * hsyncs; }
-    /// What the formatter added: IDs, auxiliary bytes, sync packets.
+    /// Bytes that the formatter added: IDs, auxiliary bytes, sync packets.
     [[nodiscard]] std::uint64_t overhead_bytes() const { return id_bytes + aux_bytes + sync_bytes(); }
     [[nodiscard]] std::uint64_t padding_bytes() const { return data[null_id.value]; }
-    /// Data of IDs of this class.
+    /// Number of data bytes with IDs of this class.
     [[nodiscard]] std::uint64_t data_bytes(TraceIdClass kind) const;
     [[nodiscard]] std::uint64_t lost_bytes() const;
-    /// The sum of all the places a byte can go.
+    /// The sum over all uses of a byte.
     [[nodiscard]] std::uint64_t accounted() const;
 
     friend bool operator==(const Totals&, const Totals&) = default;
@@ -93,8 +93,8 @@ concept TakesStrays = requires(H& handler, TraceId id, Bytes bytes, Offset at) {
     handler.stray(id, bytes, at);
 };
 
-/// Push-style: `feed` the capture in pieces of any size, then `finish` once. How it is cut never changes what is
-/// called. Offsets count from the first byte fed. No allocation; one thread at a time.
+/// Push-style: `feed` the capture in pieces of any size, then `finish` once. The cuts never change the calls. Offsets
+/// count from the first byte fed. No allocation; one thread at a time.
 ///
 /// The current ID persists across frames and pieces; a reset forgets it. Padding, reserved IDs and unassociated data
 /// are counted, not delivered. A frame with the forbidden ID is lost whole: a byte that cannot be there leaves no
@@ -105,7 +105,7 @@ concept TakesStrays = requires(H& handler, TraceId id, Bytes bytes, Offset at) {
 class Deformatter {
 public:
     explicit Deformatter(DeformatterOptions options = {}) : options_(options) {
-        // A trace port may be tapped at any moment, so its stream begins as one whose place was lost.
+        // A trace port may be tapped at any moment, so its stream begins unsynchronised.
         if (options_.framing == Framing::tpiu) open_gap_ = Gap{{0}, {0}, GapReason::unsynchronised};
     }
 
@@ -128,11 +128,11 @@ public:
     }
 
     [[nodiscard]] const Totals& totals() const { return totals_; }
-    /// The ID that data would belong to now, if one is known.
+    /// The present ID for data, if one is known.
     [[nodiscard]] std::optional<TraceId> current() const { return current_; }
 
 private:
-    /// Bytes of half syncs inside a frame before each of its pairs: how far the pair is from where it would stand.
+    /// For each pair of a frame: bytes of half syncs before it in the frame, that is, the pair's displacement.
     using Displacement = std::array<std::uint64_t, frame_pairs>;
     static constexpr Displacement undisplaced{};
 
@@ -158,7 +158,7 @@ private:
         }
     }
 
-    /// Adds to the frame that straddles pieces; returns what is left.
+    /// Completes the frame that spans two pieces; returns the rest.
     Bytes fill(Bytes bytes) {
         const auto count = std::min<std::size_t>(frame_bytes - filled_, bytes.size());
         std::copy_n(bytes.begin(), count, frame_.begin() + filled_);
@@ -167,7 +167,7 @@ private:
         return bytes.subspan(count);
     }
 
-    /// A whole frame of aligned framing, whose last byte has just been read.
+    /// A complete frame in aligned framing, whose last byte has just been read.
     template <class Handler>
     WM_INLINE void take_aligned(const std::uint8_t* frame, Handler& handler) {
         const Offset start = position() - frame_bytes;
@@ -196,13 +196,13 @@ private:
         if (!totals_.first_forbidden) totals_.first_forbidden = start + 2 * pair;
         ++totals_.damaged_frames;
         if (!open_gap_) open_gap_ = Gap{start, start, GapReason::framing};
-        open_gap_->end = position();  // neighbouring damaged frames are one gap
+        open_gap_->end = position();  // adjacent damaged frames form one gap
     }
 
     template <class Handler>
     void feed_tpiu(Bytes bytes, Handler& handler) {
         while (!bytes.empty()) {
-            // The fast path: a whole frame with nothing inside it that looks like a sync packet.
+            // The fast path: a complete frame without anything that looks like a sync packet.
             if (filled_ == 0 && !open_gap_ && bytes.size() >= frame_bytes &&
                 forbidden_pair(bytes.data()) == frame_pairs) [[likely]] {
                 const Offset start = position();
@@ -249,7 +249,7 @@ private:
                 lose(at - 1, handler);
             } else {
                 filled_ -= 2;
-                // Inside a frame it counts with the frame: should that be lost, its half syncs are in the gap.
+                // Inside a frame it is counted with the frame: if the frame is lost, its half syncs are in the gap.
                 ++(filled_ == 0 ? totals_.hsyncs : hsyncs_in_frame_);
             }
         } else if (filled_ == frame_bytes) {
@@ -259,7 +259,7 @@ private:
         }
     }
 
-    /// The place of the frames is lost, as the pair at `offence` shows: drops the frame in hand and searches a full
+    /// The pair at `offence` shows that frame synchronisation is lost: drops the present frame and searches a full
     /// sync.
     template <class Handler>
     void lose(Offset offence, Handler& handler) {
@@ -271,7 +271,7 @@ private:
         if (last_four_ == full_sync_word) regain(handler);
     }
 
-    /// A full sync was just read while its place was unknown; a frame follows.
+    /// A full sync was found while unsynchronised; a frame follows.
     template <class Handler>
     void regain(Handler& handler) {
         const Offset sync = position() - full_sync.size();
@@ -307,7 +307,7 @@ private:
 
     /// The first pair whose mixed byte is 0xFF, or `frame_pairs`.
     WM_INLINE static unsigned forbidden_pair(const std::uint8_t* frame) {
-        // One test for the many frames that have none, without a branch for each byte.
+        // One branchless test for the common case without a sync.
         bool any = false;
         for (unsigned k = 0; k < frame_pairs; ++k) any |= frame[2 * k] == 0xFF;
         if (!any) [[likely]]
@@ -317,11 +317,10 @@ private:
         return pair;
     }
 
-    /// A whole frame without IDs, and so without the forbidden one. False, and nothing was done: it has one.
+    /// A complete frame without IDs, and so without the forbidden one. Returns false, without effect, if it has an ID.
     template <class Handler>
     WM_INLINE bool take_data(const std::uint8_t* frame, Offset start, Handler& handler) {
-        // Bit 0 of four mixed bytes by four bits of the auxiliary byte. As bytes of memory, so in the processor's
-        // order.
+        // By four bits of the auxiliary byte: bit 0 of four mixed bytes, in the processor's byte order.
         static constexpr std::array<std::uint64_t, 16> mixed_bits = [] {
             std::array<std::uint64_t, 16> all{};
             for (unsigned bits = 0; bits < all.size(); ++bits) {
@@ -382,7 +381,7 @@ private:
         deliver_up_to(frame_data_bytes);
     }
 
-    /// Data of the current ID, side by side from `first` on.
+    /// Data of the current ID, contiguous from `first` on.
     template <class Handler>
     WM_INLINE void deliver(Bytes bytes, Offset first, Handler& handler) {
         if (!current_) {
@@ -401,21 +400,21 @@ private:
         }
     }
 
-    static constexpr std::uint32_t full_sync_word = 0xFFFFFF7F;  // as `last_four_` collects it
+    static constexpr std::uint32_t full_sync_word = 0xFFFFFF7F;  // the value of `last_four_` after a full sync
 
     DeformatterOptions options_;
     Totals totals_;
     std::optional<TraceId> current_;
-    /// Aligned: damaged frames up to now. TPIU: a full sync is being searched.
+    /// Aligned: damaged frames so far. TPIU: set while searching a full sync.
     std::optional<Gap> open_gap_;
-    /// A frame of which only `filled_` bytes are there, the first at `frame_start_`.
+    /// An incomplete frame of `filled_` bytes, which begins at `frame_start_`.
     std::array<std::uint8_t, frame_bytes> frame_{};
     unsigned filled_ = 0;
     Offset frame_start_;
     // TPIU only.
     Displacement displacement_{};
     std::uint64_t hsyncs_in_frame_ = 0;
-    std::uint32_t last_four_ = 0;  // the bytes last read, the newest in bits 7:0
+    std::uint32_t last_four_ = 0;  // the last four bytes read, the newest in bits 7:0
 };
 
 }  // namespace waymark::coresight

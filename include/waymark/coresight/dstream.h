@@ -1,4 +1,4 @@
-/// The blocks in which a DSTREAM unit stores the frames of a trace port: 512 bytes, the last 8 of which are no trace
+/// The blocks in which a DSTREAM unit stores the frames of a trace port: 512 bytes, the last 8 of which are not trace
 /// (docs/spec/pft.md, 6.5).
 #pragma once
 
@@ -17,22 +17,23 @@ inline constexpr unsigned dstream_block_bytes = 512;
 inline constexpr unsigned dstream_footer_bytes = 8;  ///< at the end of each block
 inline constexpr unsigned dstream_frame_bytes = dstream_block_bytes - dstream_footer_bytes;
 
-/// The bytes of a file of blocks without their footers. `first`: where in the file `bytes` begins.
+/// Removes the footers from the blocks. `first`: offset of `bytes` in the file.
 [[nodiscard]] std::vector<std::uint8_t> without_dstream_footers(Bytes bytes, Offset first = {});
 
 /// How a trace port's frames are stored.
 struct DstreamLayout {
     Framing framing = Framing::tpiu;  ///< `aligned`: the port sent no syncs, the frames follow one another
-    bool footers = false;             ///< each block ends in one
+    bool footers = false;             ///< each block ends in a footer
     friend bool operator==(const DstreamLayout&, const DstreamLayout&) = default;
 };
-/// Which layout explains the first bytes of a file best: whether blocks end in footers, and whether there are syncs. Of
-/// two that explain them equally it is the one with syncs and without footers. Frames without syncs and without footers
-/// are not considered: they are no DSTREAM's. In less than two blocks, footers cannot be distinguished from trace.
+/// The layout that best explains the first bytes of a file: whether blocks end in footers, and whether there are syncs.
+/// If two are equally good, syncs and no footers are preferred. Frames without syncs and without footers are not
+/// considered, since a DSTREAM does not write them. In less than two blocks, footers cannot be distinguished from
+/// trace.
 [[nodiscard]] DstreamLayout dstream_layout(Bytes head);
 
-/// A deformatter that passes over the footers, if there are any. Offsets, gaps and totals refer to the file; a gap
-/// includes the footers that lie in it, while `Totals::lost` does not.
+/// A deformatter that skips footers, if there are any. Offsets, gaps and totals refer to the file; a gap includes the
+/// footers inside it, while `Totals::lost` does not.
 class DstreamDeformatter {
 public:
     /// `first`: offset in the file of the first byte fed, which locates the blocks. Offsets count from that
@@ -77,7 +78,7 @@ public:
     }
 
 private:
-    /// Offset in the file of byte number `at` of the trace, footers not counted.
+    /// Offset in the file of byte number `at` of the trace, without footers.
     [[nodiscard]] Offset place(Offset at) const {
         const std::uint64_t before = std::min(phase_, dstream_frame_bytes);
         const std::uint64_t q = before + at.value;
@@ -93,7 +94,7 @@ private:
         Handler& handler;
 
         void data(TraceId id, Bytes bytes, Offset first) {
-            // What a footer parts does not stand side by side.
+            // Bytes before and after a footer are not contiguous.
             while (!bytes.empty()) {
                 const std::uint64_t q = std::min(from.phase_, dstream_frame_bytes) + first.value;
                 const auto count = std::min<std::size_t>(bytes.size(), dstream_frame_bytes - q % dstream_frame_bytes);

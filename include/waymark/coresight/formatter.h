@@ -13,19 +13,20 @@
 namespace waymark::coresight {
 
 struct FormatterOptions {
-    /// An unchanged ID is repeated at byte 0 of the frame with this number, counted from 1 after the last frame that
-    /// held an ID. Hardware repeats in the eighth. 0: never.
+    /// An unchanged ID is repeated at byte 0 of the frame with this number, counted from 1 after the last frame with an
+    /// ID. Hardware repeats it in the eighth. 0: never.
     unsigned repeat_frames = 8;
-    /// Trace port: a full sync before the first frame and before every frame this many later. 0: none, for memory.
+    /// Trace port: number of frames from one full sync to the next, with the first before the first frame. 0: none, for
+    /// memory.
     unsigned full_sync_frames = 0;
-    /// `flush` fills whole frames with padding until the frames written are a multiple of this many bytes. 0 or
-    /// anything that divides 16: a frame suffices.
+    /// `flush` adds frames of padding until the size is a multiple of this many bytes. 0 or a divisor of 16: a frame is
+    /// enough.
     unsigned memory_width_bytes = 0;
-    /// The ID the reader is taken to know, so that its data needs no ID before it: for the middle of a capture.
+    /// The ID that the reader is assumed to know, so that its data need no ID before it: for the middle of a capture.
     std::optional<TraceId> initial_id{};
 };
 
-/// Bytes reach `output` a frame at a time; `flush` completes the last one. Given the same calls, the same bytes.
+/// Bytes are written to `output` in whole frames; `flush` completes the last one. Equal calls give equal bytes.
 class Formatter {
 public:
     /// Appends to `output`, which must outlive the formatter.
@@ -36,17 +37,18 @@ public:
     void add(TraceId id, Bytes bytes);
 
     /// Announces the ID of the next byte even if it is the current one: at an even place at once, at an odd place in
-    /// the delayed form. Hardware does so where an input word happens to start; `add` by itself only at byte 0.
+    /// the delayed form. Hardware does so where an input word happens to begin; `add` itself only at byte 0.
     void repeat_id() { repeat_due_ = true; }
 
-    /// Trace port: nothing to output now. Puts a half sync at the next even place, which is here or one byte on.
+    /// Trace port: there is nothing to output now. Inserts a half sync at the next even place, which is here or one
+    /// byte later.
     void idle();
 
-    /// Completes the frame with padding, and goes on with frames of padding up to the memory width. No effect on a
-    /// formatter that is between frames with its memory width filled.
+    /// Completes the frame with padding, and adds frames of padding up to the memory width. No effect between frames if
+    /// the memory width is filled.
     void flush();
 
-    /// `flush`, then a frame of four full syncs: what follows is an unrelated capture. The next byte announces its ID.
+    /// `flush`, then a frame of four full syncs: later bytes are a separate capture. The next byte announces its ID.
     void barrier();
 
 private:
@@ -62,13 +64,14 @@ private:
     std::optional<TraceId> current_;
 
     std::array<std::uint8_t, frame_bytes> frame_{};
-    unsigned index_ = 0;  ///< of the next byte in `frame_`, 0 to 14
+    unsigned index_ = 0;  ///< index of the next byte in `frame_`, 0 to 14
     bool repeat_due_ = false;
     bool id_in_frame_ = false;
     unsigned frames_without_id_ = 0;
     unsigned frames_to_full_sync_ = 0;
-    std::uint64_t frame_bytes_written_ = 0;                ///< without sync packets, with barriers
-    std::array<std::uint64_t, frame_pairs> half_syncs_{};  ///< before each pair of `frame_`; none before the first
+    std::uint64_t frame_bytes_written_ = 0;  ///< without sync packets, with barriers
+    std::array<std::uint64_t, frame_pairs>
+        half_syncs_{};  ///< number before each pair of `frame_`; none before the first
 };
 
 }  // namespace waymark::coresight

@@ -12,13 +12,13 @@ namespace waymark::coresight {
 
 inline constexpr unsigned frame_bytes = 16;
 inline constexpr unsigned frame_pairs = 8;        ///< a mixed byte and the byte after it
-inline constexpr unsigned frame_data_bytes = 15;  ///< the most a frame can carry
+inline constexpr unsigned frame_data_bytes = 15;  ///< maximum number of data bytes in a frame
 
 /// Full sync (FSYNC, 0x7FFFFFFF): between frames only.
 inline constexpr std::array<std::uint8_t, 4> full_sync{0xFF, 0xFF, 0xFF, 0x7F};
 /// Half sync (HSYNC, 0x7FFF): between frames or at an even place inside one; nothing to output.
 inline constexpr std::array<std::uint8_t, 2> half_sync{0xFF, 0x7F};
-/// Four full syncs in the place of a frame: where one capture ends and an unrelated one begins (6.5).
+/// Four full syncs in place of a frame: the boundary between two unrelated captures (6.5).
 inline constexpr std::array<std::uint8_t, 16> barrier_frame{0xFF, 0xFF, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF, 0x7F,
                                                             0xFF, 0xFF, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF, 0x7F};
 

@@ -1,5 +1,5 @@
-/// ORBFLOW: the frames in which a debug probe (ORBTrace) and orbuculum pass trace on (docs/spec/orbflow.md). A frame
-/// has a tag, which is the trace ID of its bytes, and a sum.
+/// ORBFLOW: the frames in which a debug probe (ORBTrace) and orbuculum forward trace (docs/spec/orbflow.md). A frame
+/// has a tag, the trace ID of its bytes, and a checksum.
 #pragma once
 
 #include <array>
@@ -13,20 +13,20 @@
 namespace waymark::coresight {
 
 struct Orbflow {
-    std::uint64_t frames{};          ///< whole, with the right sum
-    std::uint64_t damaged_frames{};  ///< between two ends of frames, with another sum, or none
-    std::uint64_t damaged_bytes{};   ///< of the file, in such frames
+    std::uint64_t frames{};          ///< complete frames with a correct checksum
+    std::uint64_t damaged_frames{};  ///< between two frame ends, with a wrong checksum or none
+    std::uint64_t damaged_bytes{};   ///< bytes of the file in such frames
     std::optional<Offset> first_damage{};
-    std::uint64_t cut_bytes{};    ///< before the first end of a frame and behind the last, where these are no frame
-    std::uint64_t other_bytes{};  ///< payload under tags that no source of trace has: the probe's own
+    std::uint64_t cut_bytes{};    ///< bytes before the first frame end and after the last one that do not form a frame
+    std::uint64_t other_bytes{};  ///< payload with tags that are not trace sources: the probe's own
     std::array<std::uint64_t, trace_ids> bytes{};  ///< payload by trace ID
-    /// The payload: of one source, its bytes; of several, CoreSight frames.
+    /// The payload: for one source, its bytes; for several, CoreSight frames.
     std::vector<std::uint8_t> payload{};
     bool framed{};
-    std::optional<TraceId> only{};  ///< the trace ID of all bytes, where there is one
+    std::optional<TraceId> only{};  ///< the trace ID of all bytes, if there is only one
 };
 
-/// Takes the frames apart. Nothing: the bytes are no ORBFLOW, because nearly all frames of that have the right sum.
+/// Splits the frames. nullopt if the bytes are not ORBFLOW, in which nearly all frames have a correct checksum.
 [[nodiscard]] std::optional<Orbflow> read_orbflow(Bytes bytes);
 
 }  // namespace waymark::coresight

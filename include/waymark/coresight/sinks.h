@@ -19,35 +19,35 @@
 
 namespace waymark::coresight {
 
-/// The far end of a trace bus: bytes with the ID of their source.
+/// The end of a trace bus: receives bytes with the ID of their source.
 class BusSink {
 public:
     virtual ~BusSink() = default;
     virtual void write(TraceId id, Bytes bytes) = 0;
-    /// All that was written must become visible after this sink.
+    /// Everything written must reach the output of this sink.
     virtual void flush() = 0;
 };
 
-/// The RAM of a trace buffer (ETB, or a TMC as one): a ring. Once full, each byte replaces the oldest.
+/// The RAM of a trace buffer (ETB, or a TMC in that role): a ring. Once it is full, each byte replaces the oldest.
 class TraceRam final : public ByteSink {
 public:
-    /// Frames must not be cut by the wrap: the size is a multiple of 16 and not 0.
+    /// Frames must not be split by the wrap: the size is a nonzero multiple of 16.
     [[nodiscard]] static constexpr bool is_size(std::uint64_t bytes) { return bytes != 0 && bytes % frame_bytes == 0; }
     explicit TraceRam(std::size_t size_bytes);
 
     void write(Bytes bytes) override;
-    /// The trigger has come: the sink takes `bytes` more bytes, then none.
+    /// The trigger has occurred: the sink takes `bytes` more bytes, then none.
     void stop_after(std::uint64_t bytes);
 
     [[nodiscard]] bool stopped() const { return left_ == 0; }
-    /// The RAM was filled at least once, so that the oldest byte is at the write pointer and not at 0.
+    /// Whether the RAM was filled at least once, so that the oldest byte is at the write pointer and not at 0.
     [[nodiscard]] bool wrapped() const { return written_ >= ram_.size(); }
     [[nodiscard]] std::size_t write_pointer() const { return static_cast<std::size_t>(written_ % ram_.size()); }
-    /// Bytes taken in, those replaced since included.
+    /// Number of bytes written, including those replaced since.
     [[nodiscard]] std::uint64_t written() const { return written_; }
     /// The RAM from address 0 on, as a debugger sees it.
     [[nodiscard]] Bytes ram() const { return ram_; }
-    /// What a reader keeps: the oldest byte first, nothing that was never written.
+    /// The trace for a reader: the oldest byte first, without memory that was never written.
     [[nodiscard]] std::vector<std::uint8_t> contents() const;
 
 private:
@@ -56,7 +56,7 @@ private:
     std::uint64_t left_ = ~std::uint64_t{0};
 };
 
-/// A formatter that gives its frames away as they are complete.
+/// A formatter that passes on its frames when they are complete.
 class FrameSink final : public BusSink {
 public:
     /// `frames` is borrowed.
@@ -67,7 +67,7 @@ public:
     void write(TraceId id, Bytes bytes) override;
     /// Completes the last frame.
     void flush() override;
-    /// Trace port: nothing to output now (6.4).
+    /// Trace port: there is nothing to output now (6.4).
     void idle();
     /// The trigger, as a formatter marks it: a byte that names the source (6.1).
     void trigger(TraceId source);
@@ -80,10 +80,10 @@ private:
     Formatter formatter_;
 };
 
-/// A formatter in bypass: the bytes of one source, without its ID (6.5).
+/// A formatter in bypass: passes on the bytes of one source, without its ID (6.5).
 class BypassSink final : public BusSink {
 public:
-    /// `out` is borrowed. `memory_width_bytes`: of the end mark that flush() adds; 0: none.
+    /// `out` is borrowed. `memory_width_bytes`: for the end mark that flush() adds; 0: none.
     explicit BypassSink(ByteSink& out, unsigned memory_width_bytes = 4)
         : out_(out), memory_width_bytes_(memory_width_bytes) {}
 
@@ -97,13 +97,12 @@ private:
 };
 
 struct FunnelOptions {
-    /// Number of bytes that the funnel takes from one input, as long as the input has bytes, before it looks at the
-    /// others.
+    /// Number of bytes that the funnel takes from one input, while it has bytes, before it selects another.
     unsigned hold_bytes = 4;
 };
 
-/// Joins trace sources. Of the inputs that have a turn's worth of bytes, the one of the highest priority comes next;
-/// among equals they take turns.
+/// Joins trace sources. Among the inputs with enough bytes for a turn, the one with the highest priority is next;
+/// inputs with equal priority take turns.
 class Funnel {
 public:
     /// `out` is borrowed.
@@ -115,9 +114,9 @@ public:
         TraceId id;
         unsigned priority = 0;  ///< 0 is the highest
     };
-    /// A new input. It lives as long as the funnel.
+    /// Adds an input. It lives as long as the funnel.
     [[nodiscard]] ByteSink& input(Port port);
-    /// Lets every input's bytes through, and flushes what is downstream.
+    /// Passes on the bytes of all inputs, and flushes the sinks downstream.
     void flush();
 
 private:

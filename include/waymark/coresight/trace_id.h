@@ -1,4 +1,5 @@
-/// Trace source IDs: the seven bits with which a CoreSight formatter says whose bytes follow (docs/spec/pft.md, 6.1).
+/// Trace source IDs: the seven bits by which a CoreSight formatter identifies the source of bytes (docs/spec/pft.md,
+/// 6.1).
 #pragma once
 
 #include <compare>
@@ -22,8 +23,8 @@ inline constexpr unsigned trace_ids = 128;
 
 enum class TraceIdClass : std::uint8_t {
     null,       ///< 0x00
-    source,     ///< 0x01 to 0x6F: what can be given to a trace source
-    reserved,   ///< 0x70 to 0x7A, 0x7C, 0x7E, and what does not fit in seven bits
+    source,     ///< 0x01 to 0x6F: available for trace sources
+    reserved,   ///< 0x70 to 0x7A, 0x7C, 0x7E, and numbers of more than seven bits
     flush,      ///< 0x7B
     trigger,    ///< 0x7D
     forbidden,  ///< 0x7F

@@ -1,5 +1,5 @@
-/// What a capture of a Debug and Profiling Unit says of itself, as every command needs it: what is missing from its
-/// buffer, why there may be nothing in it, and what adding up its counters begins with (docs/spec/dpu.md, 7.5).
+/// Facts about a capture of a Debug and Profiling Unit that every command needs: missing parts of its buffer, why the
+/// buffer may be empty, and the setup for adding up its counters (docs/spec/dpu.md, 7.5).
 #pragma once
 
 #include <array>
@@ -19,46 +19,46 @@
 
 namespace waymark::doctor {
 
-/// There is something besides padding.
+/// Whether there is anything other than padding.
 [[nodiscard]] bool has_content(const dpu::Totals& totals);
 
-/// Bytes that the unit wrote (lines_written, at most the whole buffer) and that the buffer's file, of `there` bytes,
-/// lacks.
+/// Number of bytes that the unit wrote (lines_written, at most the whole buffer) and that the buffer's file, of `there`
+/// bytes, lacks.
 [[nodiscard]] std::uint64_t missing_bytes(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace,
                                           std::uint64_t there);
 
-/// The mode whose answers hold for the whole trace.
+/// The mode that applies to the whole trace.
 [[nodiscard]] std::optional<dpu::TraceMode> mode_of(const pipeline::DpuTrace& trace);
-/// Those there were, one after another.
+/// All trace modes in order of use.
 [[nodiscard]] std::string mode_text(const pipeline::DpuTrace& trace);
 
-/// Why there is nothing in the buffer, and what to do.
+/// Why the buffer is empty, and what to do.
 [[nodiscard]] std::string why_nothing(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace, Bytes dump);
 
-/// What a counter counts, and when.
+/// The event of a counter, and when it counts.
 struct DpuCounter {
-    std::optional<dpu::EventWire> event;  ///< none: the registers do not say
-    /// In a few words, such as `user`, `one-shot`, `from EDCA0 to EDCA1`; empty: all that happened while tracing was
-    /// on.
+    std::optional<dpu::EventWire> event;  ///< nullopt: the registers do not tell
+    /// In a few words, such as `user`, `one-shot`, `from EDCA0 to EDCA1`; empty: all occurrences while tracing was on.
     std::string when;
-    std::string rule;        ///< the same as a clause: `A0 counts CYCLES in user state only`; empty as `when`
-    bool rewritten = false;  ///< its value was written while tracing was on: differences across that are no counts
-    std::string name;        ///< `CYCLES`, `A0 CYCLES` where two count the same, `CYCLES (user)`; `A0`: not known
+    std::string rule;  ///< the same as a clause: `A0 counts CYCLES in user state only`; empty if `when` is empty
+    bool rewritten =
+        false;         ///< its value was written while tracing was on: differences across that write are not counts
+    std::string name;  ///< `CYCLES`, or `A0 CYCLES` if two counters count the same, `CYCLES (user)`; `A0` if not known
     [[nodiscard]] bool counts_all() const { return when.empty(); }
 };
-/// The counters A0 to B2, from the registers and from what the capture says of their history.
+/// The counters A0 to B2, according to the registers and to the capture's statements about their history.
 [[nodiscard]] std::array<DpuCounter, dpu::counter_count> counters_of(const capture::DpuCapture& capture);
 
-/// What adding up begins with.
+/// The setup for adding up the counters.
 [[nodiscard]] analysis::DpuSetup setup_of(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace);
 
-/// What the capture says of itself and decoding it gave, but for `problems`. `there`: bytes of the buffer's file.
+/// The capture's statements and the results of decoding, without `problems`. `there`: bytes of the buffer's file.
 [[nodiscard]] analysis::DpuSaid said_of(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace,
                                         const analysis::DpuSetup& setup, const pipeline::DpuDecoded& decoded,
                                         std::uint64_t there);
-/// A counter counts something that really happened (7.5, events.driven).
+/// Whether the event input of a counter was connected (7.5, events.driven).
 [[nodiscard]] bool is_driven(const capture::DpuCapture& capture, const DpuCounter& counter);
-/// A parameter of the recording; empty: there is none of that name.
+/// A parameter of the recording; empty if there is none with that name.
 [[nodiscard]] std::string parameter(const capture::DpuCapture& capture, std::string_view name);
 
 /// A trace, decoded and added up.
@@ -66,11 +66,11 @@ struct DpuSums {
     pipeline::DpuDecoded decoded;
     std::unique_ptr<analysis::DpuCosts> costs;  ///< finished
 };
-/// Makes a sink anew for elements that are added up with this setup; null: there is none. It is borrowed.
+/// Creates another sink for elements that are added up with this setup; null: none is needed. It is borrowed.
 using DpuBeside = std::function<dpu::ElementSink*(const analysis::DpuSetup&)>;
-/// Adds up what readings hold. Where counters went down by more than hardly can be, those that cannot be true are
-/// looked for (analysis/dpu_doubts.h); if there are any, they become `setup.doubtful`, and all is added up once more
-/// without them. What `beside` makes takes the same elements. Errors: the errors of pipeline::decode_dpu.
+/// Adds up the readings. If counters decreased implausibly, the false readings are searched (analysis/dpu_doubts.h); if
+/// there are any, they become `setup.doubtful`, and everything is added up again without them. The sink from `beside`
+/// receives the same elements. Errors: the errors of pipeline::decode_dpu.
 [[nodiscard]] Result<DpuSums> add_up(const pipeline::DpuTrace& trace, Bytes dump, analysis::DpuSetup& setup,
                                      const analysis::DpuCode& code, const DpuBeside& beside = {});
 
@@ -79,14 +79,14 @@ struct DpuImageProblem {
     capture::DpuImage image;
     std::string what;  ///< why, as a sentence without its end
 };
-/// What is lost without such a program, and what to do, as the rest of the sentence.
+/// The consequences of such a missing program, and what to do, as the rest of the sentence.
 [[nodiscard]] std::string cost_and_remedy(const DpuImageProblem& problem);
-/// Gives `code` the programs and names of the capture, each where and when it was mapped. `trace_bytes`: the size of
-/// pipeline::trace_file.
+/// Adds the programs and names of the capture to `code`, each with the place and time of its mapping. `trace_bytes`:
+/// the size of pipeline::trace_file.
 std::vector<DpuImageProblem> name_code(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace,
                                        std::uint64_t trace_bytes, analysis::DpuCode& code);
-/// Of code for which several files are possible, since nothing says when each of them was there: what is lost, and what
-/// to do, in a sentence without its end; empty: there is none.
+/// For code that may belong to several files, because nothing tells when each was mapped: the consequences, and what to
+/// do, in a sentence without its end; empty if there is none.
 [[nodiscard]] std::string turns_not_known(const capture::DpuCapture& capture, const analysis::DpuCode& code);
 
 }  // namespace waymark::doctor

@@ -1,4 +1,4 @@
-/// A dump of a DPU's registers and one of its trace buffer → the folder that describes both.
+/// Makes a capture folder from a dump of a DPU's registers and a dump of its trace buffer.
 #pragma once
 
 #include <filesystem>
@@ -9,12 +9,12 @@
 
 namespace waymark::doctor {
 
-/// A text whose first register is one of a DPU: `DP_TC`.
+/// Whether a file is a text whose first register belongs to a DPU: `DP_TC`.
 [[nodiscard]] bool is_dpu_registers(const std::string& path);
 
-/// Makes the folder, with its dpu.ini and a copy of the buffer. Returns what was inferred, a sentence each. Errors:
-/// `usage`: the folder holds something, or registers are missing without which nothing can be read, or the dump has
-/// not the size that they say; `bad_format`, `unreadable`: the files.
+/// Makes the folder, with its dpu.ini and a copy of the buffer. Returns the inferences, one sentence each. Errors:
+/// `usage`: the folder is not empty, registers that are needed for reading are missing, or the dump's size differs from
+/// the registers'; `bad_format`, `unreadable`: the files.
 [[nodiscard]] Result<std::vector<std::string>> write_dpu_dump(const std::string& registers, const std::string& dump,
                                                               const std::filesystem::path& folder);
 

@@ -1,5 +1,4 @@
-/// A capture folder of a Debug and Profiling Unit, opened: its buffer, what its registers say, and what decoding began
-/// with.
+/// An opened capture folder of a Debug and Profiling Unit: its buffer, its registers, and the setup for decoding.
 #pragma once
 
 #include <array>
@@ -18,7 +17,7 @@
 
 namespace waymark::doctor {
 
-/// A file mapped into memory: only the pages that are read cost anything.
+/// A file mapped into memory: only pages that are read cost anything.
 class FileBytes {
 public:
     /// Errors: `unreadable`.
@@ -34,10 +33,10 @@ private:
     std::size_t size_ = 0;
 };
 
-/// A capture folder, its buffer and what its registers say.
+/// A capture folder with its buffer and its registers.
 class DpuInput {
 public:
-    /// Errors: the errors of reading the folder; `bad_format`: registers that cannot be.
+    /// Errors: the errors of reading the folder; `bad_format`: impossible registers.
     [[nodiscard]] static Result<DpuInput> open(const std::string& path);
 
     [[nodiscard]] const capture::DpuCapture& capture() const { return capture_; }
@@ -45,33 +44,33 @@ public:
     [[nodiscard]] Bytes dump() const { return dump_.bytes(); }
     /// Of pipeline::trace_file.
     [[nodiscard]] Bytes trace_bytes() const { return trace_.nexus ? messages_.bytes() : dump_.bytes(); }
-    /// Of the buffer's file: what the unit wrote (lines_written, at most the whole buffer) and the file has not.
+    /// Number of bytes that the unit wrote (lines_written, at most the whole buffer) and the buffer's file lacks.
     [[nodiscard]] std::uint64_t missing_bytes() const;
-    /// The buffer's file does not hold all that was written, as decoding it showed or lines_written says.
+    /// Whether the buffer's file lacks trace, according to decoding or to lines_written.
     [[nodiscard]] bool is_cut(const pipeline::DpuDecoded& decoded) const;
     [[nodiscard]] std::string cut_text() const;
-    /// There is something besides padding.
+    /// Whether there is anything other than padding.
     [[nodiscard]] static bool has_content(const dpu::Totals& totals);
-    /// Why there is nothing of the kind, and what to do.
+    /// Why there is nothing to show, and what to do.
     [[nodiscard]] std::string why_nothing() const;
     [[nodiscard]] std::optional<std::uint32_t> value(std::string_view name) const;
-    /// The mode whose answers hold for the whole trace.
+    /// The mode that applies to the whole trace.
     [[nodiscard]] std::optional<dpu::TraceMode> mode() const;
-    /// Those there were, one after another.
+    /// All trace modes in order of use.
     [[nodiscard]] std::string mode_text() const;
 
-    /// What a counter counts; none: the registers do not say.
+    /// The event of a counter; nullopt if the registers do not tell.
     [[nodiscard]] std::optional<dpu::EventWire> event(unsigned counter) const { return counters_[counter].event; }
     /// Its name in every view: DpuCounter::name.
     [[nodiscard]] const std::string& event_name(unsigned counter) const { return counters_[counter].name; }
-    /// It counts nothing that really happened (7.5, events.driven).
+    /// Whether the event input of the counter was connected (7.5, events.driven).
     [[nodiscard]] bool is_driven(unsigned counter) const { return doctor::is_driven(capture_, counters_[counter]); }
     [[nodiscard]] std::string parameter(std::string_view name) const { return doctor::parameter(capture_, name); }
-    /// Programs, and names of the capture; sentences on what could not be read.
+    /// Adds programs and names of the capture; returns sentences about files that could not be read.
     [[nodiscard]] std::vector<std::string> name_code(analysis::DpuCode& code) const;
-    /// What adding up begins with.
+    /// The setup for adding up the counters.
     [[nodiscard]] analysis::DpuSetup setup() const;
-    /// What the capture says and decoding it gave, but for `problems`.
+    /// The capture's statements and the results of decoding, without `problems`.
     [[nodiscard]] analysis::DpuSaid said(const analysis::DpuSetup& setup, const pipeline::DpuDecoded& decoded) const;
 
 private:

@@ -1,4 +1,4 @@
-/// A capture of a Debug and Profiling Unit, decoded and added up: what `waymark dpu` shows a view of.
+/// A capture of a Debug and Profiling Unit, decoded and added up: the base of the views of `waymark dpu`.
 #pragma once
 
 #include <cstdint>
@@ -22,17 +22,17 @@ namespace waymark::doctor {
 /// for another machine.
 [[nodiscard]] Status add_image(analysis::DpuCode& code, const std::string& text);
 
-/// What is asked for. Messages name the options of the command line with which each is given.
+/// The options of a view. Messages name the corresponding options of the command line.
 struct DpuViewOptions {
     CaptureInput input;               ///< the capture, its images (FILE or FILE@LOAD_BIAS) and folders
-    std::string counter;              ///< by which rows are sorted; empty: the first
+    std::string counter;              ///< the counter by which rows are sorted; empty: the first
     std::vector<std::string> ranges;  ///< FROM-TO, or a function
 };
 
 class DpuView {
 public:
-    /// `view`: as analysis::trust_in has them; `ratios` too. Errors: the errors of reading the folder and the images,
-    /// and of decoding; `usage`: a counter or range that is not there.
+    /// `view`: a view of analysis::trust_in, or `ratios`. Errors: the errors of reading the folder and the images, and
+    /// of decoding; `usage`: a counter or range that does not exist.
     [[nodiscard]] static Result<std::unique_ptr<DpuView>> make(const DpuViewOptions& options, std::string_view view);
 
     [[nodiscard]] const DpuInput& input() const { return input_; }
@@ -40,21 +40,21 @@ public:
     [[nodiscard]] const analysis::DpuTables& tables() const { return *tables_; }
     [[nodiscard]] const analysis::DpuSaid& said() const { return said_; }
     [[nodiscard]] const answers::Trust& trust() const { return trust_; }
-    /// What could not be read of programs and names.
+    /// Programs and names that could not be read.
     [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
-    /// Those that count something.
+    /// The counters that count an event.
     [[nodiscard]] const std::vector<unsigned>& counters() const { return counters_; }
     [[nodiscard]] unsigned sorted_by() const { return sorted_by_; }
-    /// There is something besides padding.
+    /// Whether there is anything other than padding.
     [[nodiscard]] bool has_content() const { return DpuInput::has_content(sums_.decoded.totals); }
     [[nodiscard]] bool is_cut() const { return input_.is_cut(sums_.decoded); }
-    /// What there is but cannot be so, or hardly.
+    /// Impossible or implausible values in the trace.
     [[nodiscard]] std::vector<std::string> doubts() const;
     [[nodiscard]] std::vector<std::string> losses() const;
-    /// What a filter leaves out, in a sentence; empty: nothing.
+    /// The part that a filter excludes, in a sentence; empty if none.
     [[nodiscard]] std::string left_out() const;
     [[nodiscard]] bool reconciles(const analysis::DpuCounts& rows) const;
-    /// The tables of the view, `limit` rows of each for reading; 0: all. Adds remarks on them to `notes`.
+    /// The tables of the view, at most `limit` rows of each for reading; 0: all. Adds remarks to `notes`.
     [[nodiscard]] std::vector<analysis::DpuTable> parts(std::uint64_t limit, std::vector<std::string>& notes) const;
 
 private:

@@ -1,5 +1,5 @@
-/// Looks at a capture from frames to program flow, and says what it is, what is wrong with it and what to do. Labelled
-/// captures are held against their own description; of unlabelled ones everything is inferred.
+/// Examines a capture from frames to program flow: its contents, its problems, and their remedies. Labelled captures
+/// are compared with their own description; for unlabelled ones everything is inferred.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@
 namespace waymark::doctor {
 
 struct ExamineOptions {
-    std::vector<std::string> images;          ///< `FILE[@ADDRESS]`, each judged alone; a raw dump may lack its address
+    std::vector<std::string> images;  ///< `FILE[@ADDRESS]`, each judged separately; a raw dump may lack its address
     std::uint64_t most_bytes = sample_bytes;  ///< of each buffer
 };
 
@@ -36,40 +36,42 @@ struct ExaminedBuffer {
     std::shared_ptr<const capture::ByteFile> container;  ///< else null
     capture::Buffer::Format format{};                    ///< as inferred
     coresight::FramingGuess guess{};
-    std::string not_frames{};  ///< what speaks against frames, where `format` is unknown
-    std::string no_trace{};    ///< what it holds instead of trace: `4,096 bytes, all of them 0xff`
-    /// The bytes that were meant, of a file that holds them as digits or with its words turned round; else null.
+    std::string not_frames{};  ///< reason to doubt frames, if `format` is unknown
+    std::string no_trace{};    ///< its contents instead of trace: `4,096 bytes, all of them 0xff`
+    /// The decoded bytes of a file that contains them as digits or with reversed words; otherwise null.
     std::shared_ptr<const std::vector<std::uint8_t>> decoded{};
     const Protocol* listed{};  ///< the file is a text that lists packets of this protocol; `decoded` has their bytes
     std::uint64_t skipped{};   ///< bytes before the first frame, of a dump that begins inside one
     std::uint64_t looked_at{};
     std::optional<std::uint64_t> bytes{};
     unsigned pieces{};
-    coresight::Totals frames;  ///< of what was looked at
+    coresight::Totals frames;  ///< for the examined part
 };
 
-/// An image held against a source.
+/// The comparison of an image with a source.
 struct ImageVerdict {
     enum class Kind : std::uint8_t {
-        matches,      ///< it agrees where it says it lies: proven, or without contradiction and most of the trace
-        in_part,      ///< it does but for rare contradictions; no proof
-        contradicts,  ///< it does not fit
-        not_reached,  ///< it does not fit: too little of the trace runs in it
+        matches,      ///< it agrees at its own address: proven, or without contradiction and with most of the trace
+        in_part,      ///< it agrees except for rare contradictions; no proof
+        contradicts,  ///< it contradicts the trace
+        not_reached,  ///< undecided: too little of the trace runs in this image
         shifted,      ///< proven at another address
-        other_build,  ///< no file that was mapped while the trace was taken has its build ID; not decoded with
+        other_build,  ///< its build ID differs from that of every file mapped during the trace; it is not used for
+                      ///< decoding
         unreadable
     };
-    std::string image;  ///< as given; `the capture's memory` for what its description names
+    std::string image;  ///< as given; `the capture's memory` for files that its description names
     std::string source;
     Kind kind{};
-    Trial trial;                 ///< where it says it lies
+    Trial trial;                 ///< result at its own address
     std::optional<Shift> shift;  ///< where it would match
-    std::string argument{};      ///< matches, shifted: what to give as --image
+    std::string argument{};      ///< for matches and shifted: the argument for --image
     std::string why{};           ///< unreadable, other_build
-    /// Several images that were taken as one program: each as --image takes it. `argument` then holds them all.
+    /// Several images that were tried together as one program: each as argument for --image. `argument` then contains
+    /// all of them.
     std::vector<std::string> together{};
 
-    /// What to give as --image, each; none where the memory of the capture is meant.
+    /// The arguments for --image, one for each; empty if the capture's own memory is meant.
     [[nodiscard]] std::vector<std::string> arguments() const {
         if (!together.empty() || argument.empty()) return together;
         return {argument};
@@ -80,17 +82,17 @@ struct ImageVerdict {
 struct ExaminedSource {
     std::string name, buffer;
     std::optional<coresight::TraceId> trace_id;
-    bool described = false;   ///< the capture's description has it
-    bool configured = false;  ///< as of the protocol that its bytes are of, with registers
+    bool described = false;   ///< the capture's description contains it
+    bool configured = false;  ///< as a source of the protocol that its bytes have, with registers
     Identity identity;
-    /// Inferred, or as described where the bytes do not contradict that, with what only an image proves; null where the
-    /// bytes are of no protocol with configurations.
+    /// Inferred, or as described where the bytes do not contradict it, with settings that only an image proves; null if
+    /// the bytes have no protocol with configurations.
     std::shared_ptr<const Configuration> configuration;
-    std::optional<std::size_t> image;  ///< that of `ExaminationReport::images` which explains it best
-    /// Settings that only a program shows; where the description gives them, none.
+    std::optional<std::size_t> image;  ///< index in `ExaminationReport::images` of the one that explains it best
+    /// Settings that only a program shows; empty if the description has them.
     std::vector<InferredField> program_facts{};
     std::optional<follow::HeadRecovery> head;
-    /// Program flow can be decoded: images can be judged by it.
+    /// Whether its program flow can be decoded, so that images can be judged by it.
     [[nodiscard]] bool has_flow() const { return configuration != nullptr && configuration->protocol().decodes_flow(); }
     /// It sends messages (protocol/message.h).
     [[nodiscard]] bool has_messages() const { return protocol::message_source(configuration.get()) != nullptr; }
@@ -103,17 +105,17 @@ struct ExaminationReport {
     std::vector<ImageVerdict> images;
     std::vector<CaptureFinding> findings;  ///< most severe first, then by place
     std::string verdict;                   ///< one sentence
-    /// How much of the run the capture is, decoded as described. Empty: what decodes it is not described, or not all of
-    /// it was examined.
+    /// How much of the run the capture covers, decoded as described. Empty if the description does not suffice for
+    /// decoding, or not everything was examined.
     answers::Account account;
     bool labelled = false;
-    bool recognised = false;  ///< there is trace of a protocol that Waymark knows
-    bool cut = false;         ///< something could not be read, or not to its end: a finding says what
+    bool recognised = false;  ///< there is trace of a known protocol
+    bool cut = false;         ///< something could not be read completely: a finding names it
     [[nodiscard]] std::size_t count(Severity severity) const;
 };
 
-/// `labelled`: the session came from a description; else it has buffers only, whose formats are not looked at. Time and
-/// memory are bounded by `most_bytes`, whatever the size of the capture. What cannot be read is a finding.
+/// `labelled`: the session came from a description; otherwise it has only buffers, whose formats are ignored. Time and
+/// memory are bounded by `most_bytes`, whatever the size of the capture. An unreadable part is a finding.
 [[nodiscard]] ExaminationReport examine(const pipeline::Session& session, bool labelled,
                                         const ExamineOptions& options = {});
 
@@ -121,19 +123,19 @@ struct ExaminationReport {
 [[nodiscard]] Result<ExaminationReport> examine_dpu(const std::filesystem::path& folder);
 [[nodiscard]] Result<ExaminationReport> examine_perf(const open::Container& container);
 
-/// Writes what was inferred as a snapshot folder, which `waymark flow` then reads: ini files, the trace, the memory of
-/// the images that match, and ELF files themselves for the names of their code. Trace of more than 64 MiB is linked,
-/// not copied. `folder` must not exist, or be empty. Errors: `usage`: there is no source whose flow can be decoded, or
-/// the folder holds something; `unreadable`: something cannot be written.
+/// Writes the inferences as a snapshot folder, which `waymark flow` can read: ini files, the trace, the memory of
+/// matching images, and ELF files themselves for names of code. Trace of more than 64 MiB is linked, not copied.
+/// `folder` must not exist, or be empty. Errors: `usage`: there is no source with decodable flow, or the folder is not
+/// empty; `unreadable`: something cannot be written.
 [[nodiscard]] Status write_inferred(const ExaminationReport& report, const std::filesystem::path& folder);
 
-/// What decoding a snapshot folder gives.
+/// The results of decoding a snapshot folder.
 struct Decoded {
     flow::Totals totals;
     std::uint64_t contradictions{};
     std::uint64_t messages{}, damages{};  ///< of sources with messages; stretches of bytes that are none
 };
-/// Decodes a whole folder that write_inferred wrote. Errors: the folder cannot be read.
+/// Decodes a whole folder from write_inferred. Errors: the folder cannot be read.
 [[nodiscard]] Result<Decoded> decode_written(const std::filesystem::path& folder);
 
 }  // namespace waymark::doctor

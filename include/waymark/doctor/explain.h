@@ -1,4 +1,4 @@
-/// Why trace units trace, or nothing, from registers as people have them: settings, files of registers, captures.
+/// Explains why trace units trace or do not, from registers in any usual form: settings, files of registers, captures.
 #pragma once
 
 #include <functional>
@@ -15,64 +15,64 @@
 
 namespace waymark::doctor {
 
-/// What recorded trace took, by its packets, records or entries.
+/// The size of recorded trace, by packets, records or entries.
 struct TraceCost {
-    std::string unit;          ///< what is counted, in the singular: `instruction`, `sample`, `entry`
-    std::uint64_t units{};     ///< that the bytes below are for
-    std::uint64_t bytes{};     ///< of trace that was read: without losses and padding
-    std::uint64_t unplaced{};  ///< places where the trace shows execution of code that no image has
+    std::string unit;          ///< the counted unit, in the singular: `instruction`, `sample`, `entry`
+    std::uint64_t units{};     ///< number of units that the bytes below are for
+    std::uint64_t bytes{};     ///< bytes of trace that were read, without losses and padding
+    std::uint64_t unplaced{};  ///< number of places where the trace shows execution of code without an image
     struct Kind {
         std::string name;  ///< `TIMESTAMP`
         std::uint64_t count{}, bytes{};
     };
-    std::vector<Kind> kinds{};  ///< the most bytes first
+    std::vector<Kind> kinds{};  ///< sorted by falling number of bytes
 
-    /// Bytes for each unit; 0: no unit is known.
+    /// Bytes for each unit; 0 if there are none.
     [[nodiscard]] double each() const {
         return units == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(units);
     }
 };
 
 struct ExplainedSource {
-    std::string source;  ///< its name in the capture; empty: the registers were given by themselves
+    std::string source;  ///< its name in the capture; empty: only registers were given
     std::vector<RegisterValue> registers;
     protocol::UnitExplanation explanation;
-    std::vector<std::string> ignored;  ///< names that are no registers of the unit, as they were written
-    std::optional<TraceCost> cost{};   ///< measured; none: there is no trace, or it was not asked for
-    /// Of each level: registers that decide for it alone whether there is trace, and were not given; empty: none is.
+    std::vector<std::string> ignored;  ///< names that are not registers of the unit, in their original spelling
+    std::optional<TraceCost> cost{};   ///< measured; nullopt: there is no trace, or it was not requested
+    /// For each level: registers that decide for it alone whether there is trace, and were not given; empty: none.
     std::vector<std::vector<std::string>> undecided{};
-    /// Of each content: registers that decide whether it is in the trace, and were not given; empty: none is.
+    /// For each kind of content: registers that decide whether it is in the trace, and were not given; empty: none.
     std::vector<std::vector<std::string>> undecided_contents{};
-    /// On how the registers were read, and on what kept the cost from being measured in full; a sentence each.
+    /// How the registers were read, and why the cost could not be measured completely; one sentence each.
     std::vector<std::string> remarks{};
 };
 
-/// Registers as people give them: files of them, and settings besides.
+/// Registers given by the user: files of registers, and single settings.
 struct GivenRegisters {
     struct File {
         std::string name, text;
     };
     std::vector<File> files;
-    std::vector<flow::RegisterSetting> settings;  ///< override what files say
+    std::vector<flow::RegisterSetting> settings;  ///< override the files
 };
-/// Chooses the unit that has most of the given names: explain_settings() where it is a unit of program flow, else SPE,
-/// of whose version nothing is assumed but what PMSIDR_EL1 says, or the DPU, of which a file is a register program.
-/// Errors: as explain_settings().
+/// Chooses the unit that has most of the given names: for a unit of program flow, calls explain_settings(); otherwise
+/// SPE, about whose version only PMSIDR_EL1 tells, or the DPU, for which a file is a register program. Errors: as
+/// explain_settings().
 [[nodiscard]] Result<ExplainedSource> explain_registers(const GivenRegisters& given, std::string_view core);
 
-/// The unit is that which has most of these registers. A name may be in small letters, and without its last R, as
-/// Linux has it in sysfs (`trcconfig`); a later setting replaces an earlier one. `core`: the type of the traced core;
-/// may be empty. Errors: `usage`: no unit that is explained has any of these registers, or a value or field is none of
-/// its register.
+/// Chooses the unit that has most of these registers. A name may be in lower case, and without its last R, as in
+/// Linux's sysfs (`trcconfig`); a later setting replaces an earlier one. `core`: the type of the traced core; may be
+/// empty. Errors: `usage`: no explained unit has any of these registers, or a value or field is invalid for its
+/// register.
 [[nodiscard]] Result<ExplainedSource> explain_settings(const std::vector<flow::RegisterSetting>& settings,
                                                        std::string_view core);
 
-/// The trace buffers among the devices of a snapshot whose registers it has.
+/// The trace buffers among the devices of a snapshot for which it has registers.
 [[nodiscard]] std::vector<ExplainedSource> explained_sinks(const capture::Capture& capture);
 
-/// Every source of a capture whose unit is explained, by the registers that the capture gives; of SPE by what the event
-/// of perf asks for. `cost`: reads the trace, and measures; what keeps it from that is a remark. Errors: as
-/// open_capture(); `unsupported`: it has no such source.
+/// Every source of a capture whose unit can be explained, by the capture's registers; for SPE by the event that perf
+/// requested. `cost`: reads the trace and measures it; obstacles become remarks. Errors: as open_capture();
+/// `unsupported`: there is no such source.
 [[nodiscard]] Result<std::vector<ExplainedSource>> explain_capture(const std::string& path, bool cost,
                                                                    const std::function<void(const std::string&)>& note);
 

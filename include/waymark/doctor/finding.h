@@ -1,4 +1,4 @@
-/// Findings (protocol/finding.h), and what findings of one kind have in common.
+/// Findings (protocol/finding.h), and kinds that several places use.
 #pragma once
 
 #include <string_view>
@@ -11,9 +11,9 @@ namespace waymark::doctor {
 using protocol::CaptureFinding;
 using protocol::Severity;
 
-/// The kind of findings on names of code alone: the trace is as good without them, and --strict passes.
+/// The kind of findings that only concern names of code: the trace itself is unaffected, and --strict passes.
 inline constexpr std::string_view missing_names = "missing-names";
-/// Of a source whose bytes are of no protocol that is known here.
+/// For a source whose bytes do not match any known protocol.
 inline constexpr std::string_view not_recognised = "not-recognised";
 
 using pipeline::gathered;

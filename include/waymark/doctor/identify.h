@@ -1,4 +1,4 @@
-/// What the bytes of one trace source are: which protocol, and how its unit was programmed, as far as the bytes prove
+/// Identifies the bytes of one trace source: the protocol, and how its unit was programmed, as far as the bytes prove
 /// it.
 #pragma once
 
@@ -20,15 +20,15 @@ using protocol::Tried;
 /// `Program Flow Trace (PTM)`; `not recognised` for null.
 [[nodiscard]] std::string_view name(const Protocol* protocol);
 
-/// Judges one source: each protocol of the registry, until one recognises the bytes. Never fails; time is a small
-/// multiple of the bytes. `framed`: the bytes came in frames of a trace bus, where units that write to memory
-/// themselves send nothing. `described`: the protocol that the capture names for the source, or null. A protocol that
-/// never comes as bare bytes, such as branch stacks, is tried only if it is this one. `listed`: the protocol whose
-/// packets a text listed, or null; no other is tried then.
+/// Judges one source with each protocol of the registry, until one recognises the bytes. Never fails; time is a small
+/// multiple of the number of bytes. `framed`: the bytes came in frames of a trace bus, to which units that write to
+/// memory themselves do not send. `described`: the protocol that the capture names for the source, or null. A protocol
+/// that never occurs as bare bytes, such as branch stacks, is tried only if it is this one. `listed`: the protocol
+/// whose packets a text listed, or null; no other is tried then.
 [[nodiscard]] Identity identify(const std::vector<Stretch>& stretches, bool framed = false,
                                 const Protocol* described = nullptr, const Protocol* listed = nullptr);
 
-/// Takes the end mark off stretches, where it is one under this configuration.
+/// Removes the end mark from stretches, if there is one under this configuration.
 void take_end_mark_off(std::vector<Stretch>& stretches, const Configuration& configuration);
 
 }  // namespace waymark::doctor

@@ -1,4 +1,4 @@
-/// Pieces of a buffer to look at: all of a small one, and of a large one some from its beginning to its end.
+/// Pieces of a buffer to examine: the whole of a small one, some from beginning to end of a large one.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +19,26 @@ struct Piece {
 };
 
 struct BufferSample {
-    std::vector<Piece> pieces;                ///< in order; whole frames, if the buffer begins with one
-    std::optional<std::uint64_t> size_bytes;  ///< of the buffer; absent: a stream or compressed file that was not read
-                                              ///< to its end
-    std::optional<Error> damage;              ///< what ended reading early
+    std::vector<Piece> pieces;  ///< in order; whole frames, if the buffer begins with one
+    std::optional<std::uint64_t>
+        size_bytes;  ///< size of the buffer; absent: a stream or compressed file that was not read to its end
+    std::optional<Error> damage;  ///< the error that ended reading early
     [[nodiscard]] std::uint64_t bytes() const;
-    /// Nothing was left out.
+    /// Whether nothing was omitted.
     [[nodiscard]] bool whole() const { return size_bytes == bytes(); }
 };
 
-/// Number of pieces taken from a buffer larger than `most_bytes`: its beginning, its end, and the rest between them at
-/// equal distances.
+/// Number of pieces from a buffer larger than `most_bytes`: its beginning, its end, and others between them at equal
+/// distances.
 inline constexpr unsigned sample_pieces = 16;
 inline constexpr std::uint64_t sample_bytes = std::uint64_t{16} << 20;
 
-/// Reads at most `most_bytes` of the files, one after another as one stream. From files that can only be read from
-/// front to back (standard input, compressed files) it takes the first `most_bytes`. Errors: the errors of
-/// `capture::open_bytes`.
+/// Reads at most `most_bytes` from the files, as one stream. From files without random access (standard input,
+/// compressed files) it takes the first `most_bytes`. Errors: the errors of `capture::open_bytes`.
 [[nodiscard]] Result<BufferSample> take_sample(const std::vector<std::filesystem::path>& files,
                                                std::uint64_t most_bytes = sample_bytes);
 
-/// The same of a buffer: of one in parts, each part that begins anew is a piece.
+/// The same for a buffer; in one with parts, each part that begins anew is a piece.
 [[nodiscard]] Result<BufferSample> take_sample(const capture::Buffer& buffer, std::uint64_t most_bytes = sample_bytes);
 
 }  // namespace waymark::doctor

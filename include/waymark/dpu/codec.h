@@ -1,6 +1,6 @@
 /// The irregular fields of trace entries, each with `read`, `write`, `print`, `scan` and `random` (docs/spec/dpu.md,
-/// section 7.1). They read words as four bytes, least significant first, whatever the order in memory was, and write
-/// whole words; `write` says whether the value can be written.
+/// section 7.1). They read words as four bytes, least significant first, independent of the byte order in memory, and
+/// write whole words; `write` returns whether the value can be written.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace waymark::dpu {
 /// The values of all six counters at one instant: A0, A1, A2, B0, B1, B2; 31 bits each.
 using Counters = std::array<std::uint32_t, counter_count>;
 
-/// What a task flag holds: privilege and the task ID, PID or DID as DP_TC.TIDS selects.
+/// The contents of a task flag: privilege and the task ID, PID or DID as DP_TC.TIDS selects.
 struct TaskContext {
     bool supervisor = false;
     std::uint8_t id{};
@@ -27,7 +27,7 @@ struct TaskContext {
 
 WM_INLINE std::uint32_t read_word(Cursor& c) { return static_cast<std::uint32_t>(c.le(4)); }
 
-/// P(pc) and P1(pc): an even address outside the flag page; bit 0 of the word is 1 where the word begins an entry.
+/// P(pc) and P1(pc): an even address outside the flag page; bit 0 of the word is 1 if the word begins an entry.
 struct ProgramCounter {
     const TraceFormat& format;
     bool first = false;
@@ -102,7 +102,7 @@ struct TaggedContext {
     static void random(wire::Random& r, TaskContext& context) { TaskFlag::random(r, context); }
 };
 
-/// 32 bits in the low halves of two words, so that all survive the rule of bit 0.
+/// 32 bits in the low halves of two words, so that all bits survive the rule of bit 0.
 struct SplitDatum {
     static void read(Cursor& c, std::uint32_t& datum) {
         const std::uint32_t high = read_word(c), low = read_word(c);
@@ -126,7 +126,7 @@ struct SplitDatum {
     }
 };
 
-/// C(n) of something that happened at least once: repetitions of a loop, lost entries.
+/// C(n), a count of at least 1: repetitions of a loop, lost entries.
 struct CountField {
     static void read(Cursor& c, std::uint32_t& count) {
         const std::uint32_t word = read_word(c);
@@ -150,7 +150,7 @@ struct CountField {
     }
 };
 
-/// Any word at all.
+/// A word with any value.
 struct RawWord {
     static void read(Cursor& c, std::uint32_t& word) { word = read_word(c); }
     static bool write(std::vector<std::uint32_t>& out, std::uint32_t word) {

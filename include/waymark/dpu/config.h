@@ -1,5 +1,5 @@
-/// How a Debug and Profiling Unit is built in and what feeds it (docs/spec/dpu.md, sections 9 and 13), and the choices
-/// Waymark makes where the specification is unsure. How it is programmed, registers say.
+/// How a Debug and Profiling Unit is integrated and what its inputs are (docs/spec/dpu.md, sections 9 and 13), and
+/// Waymark's choices where the specification is unclear. Its programming is in the registers.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace waymark::dpu {
 
-/// What the EOnCE reports to the unit (9): changes of flow, loops, watchpoints, and the instructions made for
+/// Reports of the EOnCE to the unit (9): changes of flow, loops, watchpoints, and the instructions made for
 /// debugging.
 enum class ItemKind : std::uint8_t {
     call,
     ret,
     rte,
     interrupt,  ///< interrupt, exception or system call
-    cof,        ///< any other change of flow
+    cof,        ///< any other change of flow (COF)
     loop_short,
     loop_long,
     mark,
@@ -28,7 +28,7 @@ enum class ItemKind : std::uint8_t {
     debugev,
 };
 
-/// How the EOnCE is programmed: which items it passes on as trace, and the counters it appends.
+/// The EOnCE's programming: the items it passes on as trace, and the counters it appends.
 struct EonceSetup {
     bool tchof = false;    ///< changes of flow, calls, returns, returns from exceptions
     bool tint = false;     ///< interrupts
@@ -40,7 +40,7 @@ struct EonceSetup {
     bool tcount = false;   ///< appends its event counter
     bool tcntext = false;  ///< appends its extension counter
 
-    /// Items of this kind become trace. An item passed by two classes is written once.
+    /// Whether items of this kind become trace. An item that two classes pass is written once.
     [[nodiscard]] constexpr bool passes(ItemKind kind) const {
         switch (kind) {
             case ItemKind::call:
@@ -58,30 +58,30 @@ struct EonceSetup {
         }
         return false;
     }
-    /// c: words appended to an item, 0 to 2.
+    /// c: number of words appended to an item, 0 to 2.
     [[nodiscard]] constexpr std::uint8_t counters() const {
         return static_cast<std::uint8_t>(static_cast<unsigned>(tcount) + static_cast<unsigned>(tcntext));
     }
-    /// What a trace mode needs (5.3).
+    /// The setup that a trace mode needs (5.3).
     [[nodiscard]] static EonceSetup for_mode(TraceMode mode);
-    /// What is missing for this mode, as a sentence; empty if nothing is.
+    /// Missing settings for this mode, as a sentence; empty if there are none.
     [[nodiscard]] std::string missing(TraceMode mode) const;
     bool operator==(const EonceSetup&) const = default;
 };
 
-/// Where the specification leaves to the implementation, or to doubt, what happens (13.3).
+/// Choices where the specification is implementation defined or unclear (13.3).
 struct ModelChoices {
-    /// An entry that finds no room: it is lost, or the core waits. What silicon does is not stated.
+    /// An entry finds no room: it is lost, or the core waits. The behaviour of silicon is not documented.
     enum class Full : std::uint8_t { drop, stall } full = Full::drop;
     /// When the data control unit grants a request of the trace write buffer (5.6).
     enum class Grant : std::uint8_t { always, when_idle, never };
     Grant high = Grant::always, low = Grant::when_idle;
     /// A burst of k lines holds the bus for k times as many cycles. At least 1.
     std::uint32_t bus_cycles_per_line = 1;
-    /// Words of an entry that leave the shadow registers in a cycle; 0: all at once (5.2).
+    /// Number of an entry's words that leave the shadow registers in a cycle; 0: all at once (5.2).
     std::uint32_t drain_words_per_cycle = 0;
-    /// Bytes of messages that the Nexus interface holds and hands over in a cycle; what does not fit is lost there and
-    /// reported by an Error message (5.8).
+    /// Number of message bytes that the Nexus interface can hold, and that it outputs in a cycle; messages that do not
+    /// fit are lost there and reported by an Error message (5.8).
     std::uint32_t nexus_queue_bytes = 256;
     std::uint32_t nexus_bytes_per_cycle = 256;
     bool operator==(const ModelChoices&) const = default;
@@ -92,9 +92,9 @@ struct ModelConfig {
     EonceSetup eonce;
     ModelChoices choices;
 
-    /// Whether there is such a unit; `unsupported` says what is wrong and what to do.
+    /// Checks whether such a unit exists; `unsupported` names the mistake and the remedy.
     [[nodiscard]] Status check() const;
-    /// What the words of a trace under this DP_TC depend on.
+    /// The parameters on which the words of a trace under this DP_TC depend.
     [[nodiscard]] TraceFormat format(const DpTc& tc) const {
         return {dpu_base, tc.tmode < trace_modes ? std::optional(tc.mode()) : std::nullopt, eonce.counters()};
     }

@@ -1,6 +1,6 @@
-/// Words → elements at speed: an entry whose length and flags are what its head and the trace mode promise is taken
-/// apart where it lies, and everything unusual goes through the parser. Gives exactly the elements of
-/// `ReferenceDecoder` (docs/spec/dpu.md, sections 7.3 and 7.4).
+/// Decodes words to elements at speed: an entry whose length and flags match its head and the trace mode is decoded in
+/// place, and all others go through the parser. Gives exactly the elements of `ReferenceDecoder` (docs/spec/dpu.md,
+/// sections 7.3 and 7.4).
 #pragma once
 
 #include <memory>
@@ -19,12 +19,12 @@ public:
 
     /// The next bytes of the buffer in reading order (vtb.h), borrowed for the call.
     void feed(Bytes bytes);
-    /// What comes next does not follow what came before: an unfinished entry is lost, and a gap says so.
+    /// The bytes that follow do not continue earlier ones: an unfinished entry is lost, and a gap reports it.
     void reset();
-    /// The trace was closed here and begins again, perhaps programmed otherwise (`periods`, 7.5).
+    /// The trace was closed here and begins again, perhaps with another programming (`periods`, 7.5).
     void restart(const TraceFormat& format, const StartState& start);
-    /// The buffer ends here: reports what is left over and delivers everything to the sink. `complete`: the unit had
-    /// written all it had (DP_SR.TWBA = 0).
+    /// The buffer ends here: reports the rest and delivers everything to the sink. `complete`: the unit had written
+    /// everything (DP_SR.TWBA = 0).
     void finish(bool complete);
     /// Exact after finish().
     [[nodiscard]] const Totals& totals() const;

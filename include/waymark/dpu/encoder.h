@@ -1,4 +1,4 @@
-/// Entries → words, and words → bytes of memory, exactly as the entry says (docs/spec/dpu.md, section 7).
+/// Encodes entries as words, and words as bytes of memory (docs/spec/dpu.md, section 7).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace waymark::dpu {
 
-/// Fields → words: a walker like the ones in core/wire.h.
+/// Converts fields to words: a walker like those in core/wire.h.
 class WordWriter {
 public:
     explicit WordWriter(std::vector<std::uint32_t>& out) : out_(out) {}
@@ -25,7 +25,7 @@ public:
     WM_INLINE void field(std::string_view, const T& value, const Codec& codec) {
         ok_ = codec.write(out_, value) && ok_;
     }
-    /// Every field had a value its format can hold.
+    /// Whether every field had a value that its format can represent.
     [[nodiscard]] bool ok() const { return ok_; }
 
 private:
@@ -42,8 +42,8 @@ private:
     bool ok_ = true;
 };
 
-/// Appends the words of an entry; counter values are taken modulo 2^31. False, and nothing appended, if a program
-/// counter is odd or lies in the flag page (6.2), or a count is 0 or has more than 31 bits.
+/// Appends the words of an entry; counter values are taken modulo 2^31. Returns false, without appending anything, if a
+/// program counter is odd or in the flag page (6.2), or a count is 0 or has more than 31 bits.
 template <class P>
 [[nodiscard]] bool encode(std::vector<std::uint32_t>& out, const P& entry, const TraceFormat& format) {
     const std::size_t before = out.size();
@@ -56,7 +56,7 @@ template <class P>
     return std::visit([&](const auto& p) { return encode(out, p, format); }, entry);
 }
 
-/// Appends the bytes of a word as they lie in memory.
+/// Appends the bytes of a word in memory order.
 inline void append_word(std::vector<std::uint8_t>& out, std::uint32_t word, ByteOrder order) {
     for (unsigned i = 0; i < 4; ++i)
         out.push_back(static_cast<std::uint8_t>(word >> 8 * (order == ByteOrder::big ? 3 - i : i)));

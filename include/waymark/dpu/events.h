@@ -1,5 +1,5 @@
-/// What counters count: event wires, and the sets of three that CEG selects (docs/spec/dpu.md, section 8). The
-/// published text names the classes; which code selects which set is part of layout WL-1.
+/// Events for counters: event wires, and the sets of three that CEG selects (docs/spec/dpu.md, section 8). The
+/// published text names the classes; the assignment of codes to sets belongs to layout WL-1.
 #pragma once
 
 #include <array>
@@ -63,13 +63,13 @@ enum class EventWire : std::uint8_t {
 };
 inline constexpr unsigned event_wires = 48;
 
-/// `STALL_PROG`, as section 8 spells it; `–` for none.
+/// The name in section 8, `STALL_PROG`; `–` for none.
 [[nodiscard]] std::string_view name(EventWire wire);
-/// The wire of that name, in any case of letters; none if there is no such wire.
+/// The wire with that name, ignoring case; nullopt if there is none.
 [[nodiscard]] std::optional<EventWire> event_wire(std::string_view name);
-/// Counts cycles while true; the others count occurrences.
+/// Whether it counts cycles while the wire is true; others count occurrences.
 [[nodiscard]] bool is_duration(EventWire wire);
-/// The unit makes this one itself, whatever its surroundings say (13.1).
+/// Whether the unit generates this wire itself, regardless of its environment (13.1).
 [[nodiscard]] constexpr bool is_own(EventWire wire) {
     return wire == EventWire::none || wire == EventWire::cycles ||
            (wire >= EventWire::task_active && wire <= EventWire::debugev);
@@ -79,7 +79,7 @@ inline constexpr unsigned event_wires = 48;
 using EventSet = std::array<EventWire, counters_per_triad>;
 inline constexpr unsigned event_sets = 21;
 [[nodiscard]] const EventSet& event_set(unsigned ceg);
-/// What the set is for, in a few words.
+/// The purpose of the set, in a few words.
 [[nodiscard]] std::string_view event_set_purpose(unsigned ceg);
 
 }  // namespace waymark::dpu

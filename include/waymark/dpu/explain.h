@@ -1,4 +1,5 @@
-/// Why a Debug and Profiling Unit writes trace, or none, from its registers, in the words that all units have.
+/// Explains from its registers why a Debug and Profiling Unit writes trace or does not, in the terms shared by all
+/// units.
 #pragma once
 
 #include <functional>
@@ -16,7 +17,7 @@ struct ExplainOptions {
     std::optional<EonceSetup> eonce{};                              ///< none: not known
 };
 
-/// Sections are of docs/spec/dpu.md.
+/// Sections refer to docs/spec/dpu.md.
 [[nodiscard]] protocol::UnitExplanation explain(const Registers& registers, const ExplainOptions& options);
 
 }  // namespace waymark::dpu

@@ -1,4 +1,4 @@
-/// Where loops begin of which a trace gives only the last address (docs/spec/dpu.md, 5.4).
+/// Beginnings of loops whose last address alone is in the trace (docs/spec/dpu.md, 5.4).
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,19 @@
 
 namespace waymark::dpu {
 
-/// Starts by last address: from the program's image, which is set first and stays, else from a pair that jumped back
-/// from the same address. Bounded: of more than `most` loops the later ones stay unknown.
+/// Beginnings by last address: from the program's image, which is set first and stays, or from a pair that jumped back
+/// from the same address. Bounded: after `most` loops, later ones stay unknown.
 class LoopStarts {
 public:
     static constexpr std::size_t most = std::size_t{1} << 20;
 
     /// From the image.
     void set(std::uint32_t last_address, std::uint32_t start) { put(last_address, {start, true}); }
-    /// A change of flow, of whatever kind.
+    /// A change of flow of any kind.
     void saw(std::uint32_t source, std::uint32_t destination) {
         if (destination <= source) put(source, {destination, false});
     }
-    /// The same from a decoder's elements; all but pairs are passed over.
+    /// The same from a decoder's elements; all except pairs are ignored.
     void saw(const Element& element) {
         if (element.kind == ElementKind::pair) saw(element.from, element.to);
     }

@@ -29,45 +29,45 @@ namespace waymark::dpu {
 
 // ---- inputs
 
-/// Privilege and both task IDs, as the core and its MMU have them. `TaskContext` is the part that a task flag shows.
+/// Privilege and both task IDs in the core and its MMU. `TaskContext` is the part that a task flag shows.
 struct CoreContext {
     bool supervisor = false;
     std::uint8_t pid{}, did{};
     bool operator==(const CoreContext&) const = default;
 };
 
-/// What an item of kind `interrupt` is.
+/// The kind of an item `interrupt`.
 enum class InterruptCause : std::uint8_t { interrupt, exception, system_call };
 
-/// What the EOnCE reports, in program order. Program addresses are even; bit 0 is ignored.
+/// An item reported by the EOnCE, in program order. Program addresses are even; bit 0 is ignored.
 struct EonceItem {
     ItemKind kind{};
     std::uint8_t channel{};  ///< EDCA: 0 to 5
     InterruptCause cause{};
-    CoreContext after;             ///< in force after it, of every kind of item
-    std::uint32_t src{}, dst{};    ///< a loop's last and start address; MARK and execution sets: src alone
-    std::uint32_t count{}, ext{};  ///< the EOnCE's counters, under TCOUNT and TCNTEXT
+    CoreContext after;             ///< context after the item, for every kind of item
+    std::uint32_t src{}, dst{};    ///< last and start address of a loop; MARK and execution sets have only src
+    std::uint32_t count{}, ext{};  ///< the EOnCE's counters, with TCOUNT and TCNTEXT
 };
 
 struct CycleInput {
-    CoreContext ctx;  ///< in force during the cycle
+    CoreContext ctx;  ///< context during the cycle
     bool in_debug = false, dpue = true;
     bool eonce_irq = false, debug_ext = false, debug_nexus = false;  ///< pulses
-    bool bus_others = false;                                         ///< others ask for the bus
+    bool bus_others = false;                                         ///< other units request the bus
     std::span<const EonceItem> items{};                              ///< borrowed for the call
-    /// How often each event happened; 0 or 1 for events with a duration. In run(): totals. Events of is_own() are
+    /// Number of occurrences of each event; 0 or 1 for events with a duration. In run(): totals. Events of is_own() are
     /// ignored.
     std::array<std::uint64_t, event_wires> wire{};
 
     void set(EventWire event, std::uint64_t times) { wire[static_cast<std::size_t>(event)] = times; }
 };
 
-// ---- what is given back
+// ---- output
 
 /// Lines on their way to memory.
 struct Burst {
     std::uint64_t cycle{};
-    std::uint32_t address{};  ///< of all lines in single-address mode, else of the first
+    std::uint32_t address{};  ///< address of all lines in single-address mode, otherwise of the first
     std::uint8_t lines{};     ///< 1 to 8
     std::uint8_t global{};    ///< DP_TC.GLOBAL
     bool prov{};              ///< DP_TC.PROV
@@ -76,34 +76,34 @@ struct Burst {
     [[nodiscard]] std::span<const std::uint32_t> used() const { return std::span(words).first(lines * 8U); }
 };
 
-/// What software did wrong, reported as the write acts.
+/// An error in the software's programming, reported when the write takes effect.
 struct ProgrammingError {
     std::uint64_t cycle{};
     std::uint32_t offset{};  ///< of the register
-    std::string message;     ///< what is wrong and what to do
+    std::string message;     ///< the mistake and the remedy
 };
 
-/// Of step(): what happened in the cycle. Of run(): all that happened, `pic` as it was at any time.
+/// From step(): the output of the cycle. From run(): everything that occurred; `pic` has each bit that was ever set.
 struct CycleOutput {
     std::array<bool, 2> pic{};  ///< interrupt lines
     bool debug_request = false;
-    std::vector<Burst> bursts;  ///< at most one in a cycle, but for ModelChoices::Full::stall
+    std::vector<Burst> bursts;  ///< at most one in a cycle, except with ModelChoices::Full::stall
     std::vector<std::uint8_t> nexus;
     std::vector<ProgrammingError> errors;
 };
 
-/// What the model did, for those who keep the truth beside the trace.
+/// Counts of the model, for callers that store the truth beside the trace.
 struct ModelCounts {
     std::uint64_t cycles = 0;          ///< with the unit enabled
-    std::uint64_t entries = 0;         ///< accepted, gap entries and padding left out
-    std::uint64_t words = 0;           ///< accepted, all of them
+    std::uint64_t entries = 0;         ///< accepted entries, without gap entries and padding
+    std::uint64_t words = 0;           ///< words of all accepted entries
     std::uint64_t gaps = 0;            ///< gap entries
     std::uint64_t lost = 0;            ///< entries
-    std::uint64_t lines_written = 0;   ///< to the virtual trace buffer
-    std::uint64_t triggers = 0;        ///< that loaded the shadow registers
+    std::uint64_t lines_written = 0;   ///< lines written to the virtual trace buffer
+    std::uint64_t triggers = 0;        ///< triggers that loaded the shadow registers
     std::uint64_t stalled_cycles = 0;  ///< ModelChoices::Full::stall: how long the core waited
     std::uint64_t nexus_lost = 0;      ///< messages that found no room
-    std::uint64_t nexus_bytes = 0;     ///< of messages that found room, also of those that still wait to leave
+    std::uint64_t nexus_bytes = 0;     ///< bytes of messages that found room, including those that are not sent yet
     bool operator==(const ModelCounts&) const = default;
 };
 
@@ -112,29 +112,30 @@ struct TracePeriod {
     std::uint64_t cycle{};
     std::uint32_t tw{}, tc{};
     CoreContext context;
-    Counters initial{};                  ///< before anything of this cycle was counted
-    std::optional<Counters> final{};     ///< where tracing was disabled again: as it was
+    Counters initial{};                  ///< before the events of this cycle were counted
+    std::optional<Counters> final{};     ///< values when tracing was disabled again
     std::optional<std::uint64_t> end{};  ///< the cycle in which tracing was disabled
     bool operator==(const TracePeriod&) const = default;
 };
 
-/// IDFLT and what it compares with, from one place in the trace on: at the first enable, and where either changes while
+/// IDFLT and its comparison values, from one place in the trace on: at the first enable, and at each change while
 /// tracing is on (7.5).
 struct FilterChange {
-    std::uint64_t words{};  ///< that the trace has before it
+    std::uint64_t words{};  ///< words of trace before it
     bool idflt{}, tids{};
     std::uint8_t tidcm{}, rpid{}, rdid{};
-    std::uint64_t nexus_bytes{};  ///< of messages made before it
+    std::uint64_t nexus_bytes{};  ///< bytes of messages before it
     [[nodiscard]] bool same(const FilterChange& o) const {
         return idflt == o.idflt && tids == o.tids && tidcm == o.tidcm && rpid == o.rpid && rdid == o.rdid;
     }
     bool operator==(const FilterChange&) const = default;
 };
 
-/// What a counter's figures depend on beside its registers, a bit for each, A0 first: while tracing was on.
+/// Facts beyond its registers on which a counter's figures depend, a bit for each counter, A0 first: while tracing was
+/// on.
 struct CounterHistory {
     std::uint8_t partial = 0;    ///< it was disabled for some time
-    std::uint8_t changed = 0;    ///< what it counts was changed, also later, while tracing was off
+    std::uint8_t changed = 0;    ///< its event selection was reprogrammed, also later, while tracing was off
     std::uint8_t rewritten = 0;  ///< its value was written
     bool operator==(const CounterHistory&) const = default;
 };
@@ -154,37 +155,37 @@ public:
 
     // ---- registers
 
-    /// Acts in the next cycle, after writes made before it.
+    /// Takes effect in the next cycle, after earlier writes.
     void write(std::uint32_t offset, std::uint32_t value);
-    /// The state after the last cycle; plain fields as writes since then leave them.
+    /// The state after the last cycle; plain fields show later writes.
     [[nodiscard]] std::uint32_t read(std::uint32_t offset) const;
 
     // ---- cycles
 
-    /// One cycle. The output is valid until the next call.
+    /// Runs one cycle. The output is valid until the next call.
     const CycleOutput& step(const CycleInput& in);
-    /// Runs `cycles` equal cycles without items or writes; `wire` holds totals. The pulses of `in` belong to the first
-    /// cycle. The time this takes depends on what happens, not on the number of cycles. Null, and nothing changed, if
-    /// writes wait, there are items, the unit is disabled, or a one-shot counter would reach zero inside; where such a
-    /// counter counts TWB_LOW, TWB_HIGH or TRACE_LOST, if it might. Then step.
+    /// Runs `cycles` equal cycles without items or writes; `wire` has totals. The pulses of `in` belong to the first
+    /// cycle. The run time depends on what happens, not on the number of cycles. Returns null without effect if writes
+    /// wait, there are items, the unit is disabled, or a one-shot counter would reach zero within the cycles (or might,
+    /// if it counts TWB_LOW, TWB_HIGH or TRACE_LOST). Call step() then.
     const CycleOutput* run(const CycleInput& in, std::uint64_t cycles);
     /// The next cycle's number, from 0.
     [[nodiscard]] std::uint64_t cycle() const;
 
-    /// The EOnCE is programmed anew. `usage` while tracing is on; `unsupported` as ModelConfig::check().
+    /// Reprograms the EOnCE. `usage` while tracing is on; `unsupported` as ModelConfig::check().
     Status set_eonce(const EonceSetup& eonce);
-    /// Another arbiter of the data channel, from the next cycle on.
+    /// Changes the arbiter of the data channel, from the next cycle on.
     void set_arbiter(ModelChoices::Grant high, ModelChoices::Grant low);
-    /// Loads the shadow registers whose bits are set with the values after the last cycle; counting goes on.
+    /// Loads the shadow registers whose bits are set with the values after the last cycle; counting continues.
     void capture(std::uint8_t mask);
 
-    // ---- what can be read: as of the last cycle
+    // ---- reading: the state after the last cycle
 
     [[nodiscard]] const Counters& shadow() const;
     [[nodiscard]] Counters values() const;
-    /// All registers, as a capture keeps them.
+    /// All registers in a capture's form.
     [[nodiscard]] Registers registers() const;
-    /// Tracing is off or held, and everything has reached memory and left the Nexus interface.
+    /// Whether tracing is off or held, and everything has reached memory and left the Nexus interface.
     [[nodiscard]] bool idle() const;
     [[nodiscard]] const ModelCounts& counts() const;
     /// One for each time that tracing was enabled.
@@ -198,17 +199,17 @@ private:
     std::unique_ptr<Unit> unit_;
 };
 
-/// The virtual trace buffer: memory for the lines of bursts.
+/// The virtual trace buffer: memory that stores the lines of bursts.
 class VirtualTraceBuffer {
 public:
-    /// Zeroed. `first` and `last`: lines, as DP_TSA and DP_TEA have them. Precondition: first <= last.
+    /// Zeroed. `first` and `last`: lines, as in DP_TSA and DP_TEA. Precondition: first <= last.
     VirtualTraceBuffer(std::uint32_t first, std::uint32_t last, ByteOrder order = ByteOrder::big);
-    /// False, with nothing changed, if a line lies outside. A single address keeps its last line.
+    /// False, without effect, if a line is outside. A single address keeps its last line.
     bool store(const Burst& burst);
     [[nodiscard]] Bytes bytes() const { return bytes_; }
     /// The word at an address inside.
     [[nodiscard]] std::uint32_t word(std::uint32_t address) const;
-    /// What was written, oldest first, as words (5.7): DP_TW, and whether DP_MR.TWRAP is set.
+    /// The written words, oldest first (5.7), from DP_TW and whether DP_MR.TWRAP is set.
     [[nodiscard]] std::vector<std::uint32_t> in_order(std::uint32_t tw, bool wrapped) const;
 
 private:

@@ -1,6 +1,5 @@
-/// Nexus 5001 messages (IEEE-ISTO 5001-2012) as the unit's second way out: messages ↔ bytes, and trace entries →
-/// messages in Waymark's own profile (docs/spec/dpu.md, section 11): SRC of 4 bits, B-TYPE of 2, IDTAG of 8, no TSTAMP,
-/// no MAP.
+/// Nexus 5001 messages (IEEE-ISTO 5001-2012), the unit's second output: messages ↔ bytes, and trace entries → messages
+/// in Waymark's own profile (docs/spec/dpu.md, section 11): SRC of 4 bits, B-TYPE of 2, IDTAG of 8, no TSTAMP, no MAP.
 #pragma once
 
 #include <algorithm>
@@ -27,10 +26,10 @@ namespace waymark::dpu::nexus {
 /// Bits 1:0 of every byte; bits 7:2 carry six bits of the message (11.1).
 enum class Mseo : std::uint8_t { more, end_of_field, reserved, end_of_message };
 inline constexpr std::uint8_t idle = 0xff;
-/// A message of more bytes is refused.
+/// A longer message is refused.
 inline constexpr std::size_t max_message_bytes = 128;
 
-/// What is true of a message whatever its contents.
+/// Properties of a message type that do not depend on its contents.
 struct MessageInfo {
     std::string_view name;     ///< in capitals
     std::string_view section;  ///< of docs/spec/dpu.md
@@ -38,7 +37,7 @@ struct MessageInfo {
 };
 
 enum class BranchType : std::uint8_t { indirect, exception, hardware_loop, reserved };
-/// Why a sync message was sent; others are reserved or of no use here.
+/// Why a sync message was sent; other codes are reserved or not used here.
 enum class Sync : std::uint8_t { evti, reset, periodic, debug_exit, i_cnt, trace_enabled, watchpoint, overrun };
 
 struct OwnershipTrace {
@@ -68,7 +67,7 @@ struct IndirectBranch {
     std::uint8_t source{};
     BranchType b_type{};
     std::uint32_t i_cnt{};
-    std::uint32_t u_addr{};  ///< without bit 0: the destination xor the last address any program message gave
+    std::uint32_t u_addr{};  ///< without bit 0: the destination xor the last address in any program message
 
     static void fields(auto& w, auto& m) {
         w.fixed("SRC", m.source, 4);
@@ -83,7 +82,7 @@ struct DataAcquisition {
     static constexpr std::size_t most = 8;
     std::uint8_t source{};
     std::uint8_t id_tag{};
-    std::uint8_t count = 1;  ///< of data: 1 to `most`
+    std::uint8_t count = 1;  ///< bytes of data: 1 to `most`
     std::array<std::uint32_t, most> data{};
 
     static void fields(auto& w, auto& m) {
@@ -181,7 +180,7 @@ struct ProgramCorrelation {
     static constexpr std::uint8_t trace_disabled = 4, process_change = 5;  ///< of `ev_code`
     std::uint8_t source{};
     std::uint8_t ev_code{};
-    std::uint8_t cdf{};  ///< how many CDATA follow
+    std::uint8_t cdf{};  ///< number of CDATA fields that follow
     std::uint32_t i_cnt{};
     std::array<std::uint32_t, 3> c_data{};
 
@@ -202,7 +201,8 @@ struct MessageList {
         (f.template operator()<M>(), ...);
     }
 };
-/// All that Waymark knows; the in-circuit trace message (34) has fields of no fixed width and is read as unknown.
+/// All messages that Waymark knows; the in-circuit trace message (34) has fields of variable width and is read as
+/// unknown.
 using Messages =
     MessageList<IndirectBranch, ProgramTraceSync, DataAcquisition, OwnershipTrace, RepeatBranch, ErrorMessage,
                 Watchpoint, ProgramCorrelation, DirectBranch, IndirectBranchSync, ResourceFull>;
@@ -213,12 +213,11 @@ using Message =
 /// Appends a message.
 void encode(std::vector<std::uint8_t>& out, const Message& message);
 
-/// The message that is exactly these bytes, of which the last alone ends a message. Nothing if they are none: an
-/// unknown TCODE, a field that ends in the wrong place or does not fit 32 bits. Leading zeros a sender need not write
-/// are read.
+/// Decodes the message in exactly these bytes, of which only the last ends a message. nullopt for an unknown TCODE, or
+/// a field that ends in the wrong place or does not fit 32 bits. Unnecessary leading zeros are accepted.
 [[nodiscard]] std::optional<Message> parse_message(Bytes bytes);
 
-/// `OWNERSHIP SRC=0 PROCESS=0xa0b`, and back; errors as dpu::from_text.
+/// The message as text, `OWNERSHIP SRC=0 PROCESS=0xa0b`, and back; errors as for dpu::from_text.
 [[nodiscard]] std::string to_text(const Message& message);
 [[nodiscard]] Result<Message> from_text(std::string_view text);
 /// Random legal values.
@@ -226,7 +225,7 @@ void encode(std::vector<std::uint8_t>& out, const Message& message);
 
 using wire::Extent;
 
-/// A stream of messages, in chunks of any size: how the input is cut never changes what is reported. Every byte is in
+/// A stream of messages, in chunks of any size: the cuts of the input never change the result. Every byte is in
 /// one message, one gap, or idle; idle bytes are counted and not reported. A stream that begins inside a message
 /// (`Start::anywhere`) is lost up to the first end of one. Gaps: `reserved_header` for a TCODE without a name,
 /// `malformed_packet` for the rest.
@@ -244,7 +243,7 @@ public:
     void feed(Bytes chunk) {
         for (const std::uint8_t byte : chunk) take(byte);
     }
-    /// The stream ends here: reports what is left over.
+    /// The stream ends here: reports the rest.
     void finish() {
         if (size_ != 0) report(lost_ ? reason_ : GapReason::incomplete_packet);
         lost_ = false;
@@ -278,7 +277,7 @@ private:
         }
         lost_ = false;
     }
-    /// All up to the end of this message is in the gap.
+    /// Everything up to the end of this message is in the gap.
     void lose(GapReason reason) {
         lost_ = true;
         reason_ = reason;
@@ -295,7 +294,7 @@ private:
     }
 
     Handler& handler_;
-    Offset at_{};             // where the current message begins
+    Offset at_{};             // offset of the current message
     std::uint64_t size_ = 0;  // bytes of the message so far; the first ones are in message_
     bool lost_;
     GapReason reason_;
@@ -303,7 +302,7 @@ private:
     std::array<std::uint8_t, max_message_bytes> message_{};
 };
 
-/// Whose code runs: what PROCESS says.
+/// The process whose code runs: the contents of PROCESS.
 struct Process {
     bool supervisor = false;
     std::uint8_t pid{}, did{};
@@ -313,54 +312,54 @@ struct Process {
     [[nodiscard]] static constexpr Process of(std::uint32_t process) {
         return {(process & 1U) != 0, static_cast<std::uint8_t>(process >> 1), static_cast<std::uint8_t>(process >> 9)};
     }
-    /// Of trace entries, which hold one ID: it is taken for both.
+    /// From a trace entry, which has one ID: it is used for both.
     [[nodiscard]] static constexpr Process of(const TaskContext& context) {
         return {context.supervisor, context.id, context.id};
     }
     friend bool operator==(const Process&, const Process&) = default;
 };
 
-/// What data acquisition messages carry (11.3).
+/// The contents of data acquisition messages (11.3).
 enum class Tag : std::uint8_t {
     change_counters = 0x10,  ///< deltas A0 to B2 up to a task switch or flow entry, sent before its pair
-    first_counters = 0x11,   ///< as they are, because nothing is known before
+    first_counters = 0x11,   ///< absolute values, because nothing is known before
     sample_counters = 0x12,  ///< deltas up to a sample
-    loop = 0x13,             ///< last address and repetitions of a loop whose start is not known
+    loop = 0x13,             ///< last address and repetitions of a loop with unknown start
     user_data = 0x80,
     user_raw = 0x81,
 };
 
-/// Classes of messages that an overrun costs in this trace mode: ECODE.
+/// Classes of messages that an overrun loses in this trace mode: ECODE.
 [[nodiscard]] std::uint32_t lost_classes(TraceMode mode);
 
-/// Trace entries → messages (11.3). Pass them in the order in which they happen.
+/// Converts trace entries to messages (11.3). Pass them in chronological order.
 class Mapper {
 public:
-    /// `flow_complete`: EONCE_RAW or EONCE_COMP with TCHOF, TINT and TLOOP on, so that I-CNT means something.
-    /// `counters` are the values at enable, where they are known.
+    /// `flow_complete`: EONCE_RAW or EONCE_COMP with TCHOF, TINT and TLOOP on, so that I-CNT is valid. `counters` are
+    /// the values at enable, if known.
     Mapper(std::vector<std::uint8_t>& out, TraceMode mode, bool flow_complete, std::uint8_t source = 0,
            std::optional<Counters> counters = {})
         : out_(out), mode_(mode), complete_(flow_complete), source_(source), counters_(counters) {}
 
-    /// Where messages go from now on.
+    /// Tracing was enabled.
     void enabled(const Process& process);
     void disabled();
-    /// Sends the owner if it is another than the one sent last.
+    /// Sends the owner if it differs from the last one sent.
     void owner(const Process& process);
     /// A change of flow; a loop item of the EOnCE is one with B-TYPE 2, from its last to its start address.
     void pair(std::uint32_t source, std::uint32_t destination, BranchType type);
-    /// EDCA channels that hit, a bit each.
+    /// EDCA channels that matched, a bit for each.
     void watchpoint(std::uint32_t channels) { send(Watchpoint{source_, channels}); }
-    /// Messages were lost: E14, or an overflow of the queue to the port. Nothing sent before counts any more: the next
-    /// counters are absolute values, since differences that were lost would be missing for ever.
+    /// Messages were lost: E14, or an overflow of the queue to the port. Later messages do not depend on earlier ones:
+    /// the next counters are absolute values, since lost differences would be missing for ever.
     void lost(std::uint32_t classes);
-    /// The same without a loss: the reader knows nothing of the time between.
+    /// The same without a loss: the time between is unknown to readers.
     void forget();
-    /// Start addresses of loops, for entries that lack them; those seen in compressed flow are added to them.
+    /// Start addresses of loops, for entries that lack them; starts seen in compressed flow are added.
     [[nodiscard]] LoopStarts& loop_starts() { return loops_; }
 
-    /// An entry, with its process after the entry. `type` of pairs; without one a task switch is an exception
-    /// and all else an indirect branch. Entries of execution sets (TEXEC) must not be passed.
+    /// An entry, with its process after the entry. `type`: for pairs; without it a task switch is an exception, and
+    /// others are indirect branches. Entries of execution sets (TEXEC) must not be passed.
     void entry(const Entry& entry, const Process& process, std::optional<BranchType> type = {});
 
 private:
@@ -374,7 +373,7 @@ private:
     [[nodiscard]] bool follows(std::uint32_t pc) const { return complete_ && previous_ && *previous_ <= pc; }
     void loop(std::uint32_t last_address, std::uint32_t reps);
 
-    /// Number of program trace messages without synchronisation after which a sync message is due.
+    /// A sync message is due after this number of program trace messages without synchronisation.
     static constexpr unsigned sync_period = 256;
 
     std::vector<std::uint8_t>& out_;
@@ -383,14 +382,14 @@ private:
     std::uint8_t source_;
     std::optional<Counters> counters_;
     std::optional<Process> owner_;
-    std::optional<std::uint32_t> previous_;  // destination, where the flow from it is known
+    std::optional<std::uint32_t> previous_;  // destination, if the flow from it is known
     std::uint32_t last_address_ = 0;         // of any program trace message
     bool after_loss_ = false;
     unsigned since_sync_ = 0;
     LoopStarts loops_;
 };
 
-/// What one message says, with addresses made whole.
+/// The contents of one message, with complete addresses.
 struct Meaning {
     enum class Kind : std::uint8_t {
         owner,       ///< value: PROCESS
@@ -398,12 +397,12 @@ struct Meaning {
         pc,          ///< to: a program counter, such as of a MARK
         counters,    ///< data: deltas, or values (tag first_counters)
         loop,        ///< from: last address; value: repetitions
-        repeat,      ///< the last branch, value times more
+        repeat,      ///< the last branch, repeated `value` times
         user_data,   ///< value
         watchpoint,  ///< value: channels
-        lost,        ///< value: ECODE; addresses are not known until the next sync
+        lost,        ///< value: ECODE; addresses are unknown until the next sync
         disabled,
-        unknown,  ///< a message of no meaning in this profile, or a branch before any sync
+        unknown,  ///< a message without meaning in this profile, or a branch before any sync
     };
     Kind kind{};
     BranchType type{};
@@ -414,17 +413,17 @@ struct Meaning {
     friend bool operator==(const Meaning&, const Meaning&) = default;
 };
 
-/// Messages → what they say. The sync message at the source of a pair only says where the flow is, and is silent.
+/// Interprets messages. The sync message at the source of a pair only gives the place of flow, and has no result.
 class Reader {
 public:
-    /// Nothing for messages that only synchronise or count.
+    /// nullopt for messages that only synchronise or count.
     [[nodiscard]] std::optional<Meaning> read(const Message& message);
 
 private:
     Meaning branch(BranchType type, std::uint32_t i_cnt, std::uint32_t to);
 
-    std::uint32_t last_ = 0;  // address of the last program message: from there I-CNT counts, too
-    std::uint32_t more_ = 0;  // I-CNT given by resource full messages since
+    std::uint32_t last_ = 0;  // address of the last program message, from which I-CNT counts
+    std::uint32_t more_ = 0;  // I-CNT from resource full messages since then
     bool known_ = false;
 };
 

@@ -1,5 +1,5 @@
-/// Messages of the Nexus interface → the elements that a trace buffer would have given (docs/spec/dpu.md, 11.3 turned
-/// round): for captures with NXMODE 11, where nothing goes to the buffer.
+/// Decodes messages of the Nexus interface to the elements that a trace buffer would have given (the inverse of
+/// docs/spec/dpu.md, 11.3): for captures with NXMODE 11, where nothing goes to the buffer.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace waymark::dpu::nexus {
 
-/// Push-style: feed() takes a chunk and keeps nothing borrowed. An element has the offset of its message. What the
-/// messages do not say: entries that one Error replaces (one is counted), and whether a loop is short.
+/// Push-style: feed() takes a chunk and keeps nothing borrowed. An element has the offset of its message. The messages
+/// do not show the entries that one Error replaces (one is counted), nor whether a loop is short.
 class Decoder {
 public:
     /// `shows_did`: contexts have data IDs (DP_TC.TIDS); messages carry both. The sink is borrowed.

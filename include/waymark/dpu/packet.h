@@ -1,6 +1,6 @@
-/// Every trace entry of the Debug and Profiling Unit in layout WL-1: what was written to the virtual trace buffer,
-/// nothing remembered from earlier entries (docs/spec/dpu.md, section 7.2). Formats are described here once; see
-/// core/wire.h. Other protocols call packet what is called entry here.
+/// Every trace entry of the Debug and Profiling Unit in layout WL-1: the words written to the virtual trace buffer,
+/// without state from earlier entries (docs/spec/dpu.md, section 7.2). Formats are described here once; see
+/// core/wire.h. What is called an entry here is called a packet in other protocols.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace waymark::dpu {
 using wire::bits;
 using wire::fixed;
 
-/// What the first word of an entry is.
+/// The kind of an entry's first word.
 enum class Head : std::uint8_t {
     address,
     task_flag,
@@ -55,15 +55,15 @@ enum class Head : std::uint8_t {
 inline constexpr std::uint8_t in_all_modes = 0xff;
 inline constexpr std::uint8_t in_framed_modes = in_all_modes & ~in_mode(TraceMode::user_raw);
 
-/// What is true of an entry type whatever its contents.
+/// Properties of an entry type that do not depend on its contents.
 struct EntryInfo {
     std::string_view name;     ///< in capitals
-    std::string_view id;       ///< of the table in section 7.2
+    std::string_view id;       ///< from the table in section 7.2
     std::string_view section;  ///< of docs/spec/dpu.md
-    std::uint8_t words{};      ///< without the c words an EOnCE may append
+    std::uint8_t words{};      ///< without the c words that an EOnCE may append
     std::uint8_t max_bytes{};  ///< longest form
     Head head{};
-    std::uint8_t modes{};  ///< a bit for each TraceMode in which it may stand (7.3, the last column)
+    std::uint8_t modes{};  ///< a bit for each TraceMode in which it is allowed (7.3, the last column)
 };
 
 /// The longest entry.
@@ -85,7 +85,7 @@ void bare_flag(auto& w, const TraceFormat& f, FlagKind kind, bool first) {
            fixed<0>(static_cast<std::uint32_t>(first)));
 }
 
-/// A task gave way to another, or its privilege changed (mode 1).
+/// A task switch, or a change of privilege (mode 1).
 struct TaskSwitch {
     static constexpr EntryInfo info{.name = "TASK-SWITCH",
                                     .id = "E1",
@@ -117,7 +117,7 @@ struct Flow {
                                     .max_bytes = 36,
                                     .head = Head::address,
                                     .modes = in_mode(TraceMode::flow)};
-    std::uint32_t last_pc{};   ///< before the change of flow
+    std::uint32_t last_pc{};   ///< last instruction before the change of flow
     std::uint32_t first_pc{};  ///< after it
     Counters counters{};
     TaskContext context;  ///< after it
@@ -131,7 +131,7 @@ struct Flow {
     bool operator==(const Flow&) const = default;
 };
 
-/// All counters at one instant, asked for by software or by EDCA5 (modes 3 and 4). Exactly 256 bits.
+/// All counters at one instant, requested by software or by EDCA5 (modes 3 and 4). Exactly 256 bits.
 struct Sample {
     static constexpr EntryInfo info{.name = "SAMPLE",
                                     .id = "E3",
@@ -158,7 +158,7 @@ void eonce_counter_words(auto& w, auto& counters, const TraceFormat& f) {
     if (f.eonce_counters > 1) w.word(bits<31, 1>("count2", counters[1]), fixed<0>(0));
 }
 
-/// Two addresses as the EOnCE gives them: of a change of flow, or a long loop's last and start address.
+/// Two addresses from the EOnCE: of a change of flow, or a long loop's last and start address.
 struct RawPair {
     static constexpr EntryInfo info{.name = "RAW-PAIR",
                                     .id = "E4",
@@ -178,7 +178,7 @@ struct RawPair {
     bool operator==(const RawPair&) const = default;
 };
 
-/// One address as the EOnCE gives it: of a MARK, of an execution set, or a short loop's last address.
+/// One address from the EOnCE: of a MARK, of an execution set, or a short loop's last address.
 struct RawPc {
     static constexpr EntryInfo info{.name = "RAW-PC",
                                     .id = "E4b",
@@ -197,7 +197,7 @@ struct RawPc {
     bool operator==(const RawPc&) const = default;
 };
 
-/// A change of flow that is no loop.
+/// A change of flow that is not a loop.
 struct CompressedFlow {
     static constexpr EntryInfo info{.name = "COMPRESSED-FLOW",
                                     .id = "E5",
@@ -280,7 +280,7 @@ struct LongLoop {
     bool operator==(const LongLoop&) const = default;
 };
 
-/// What a program wrote to DP_TD (mode 5, tagged).
+/// Data that a program wrote to DP_TD (mode 5, tagged).
 struct UserData {
     static constexpr EntryInfo info{.name = "USER-DATA",
                                     .id = "E9",
@@ -299,7 +299,7 @@ struct UserData {
     bool operator==(const UserData&) const = default;
 };
 
-/// What a program wrote to DP_TD (mode 5, literal): any word, except the two that read as padding.
+/// Data that a program wrote to DP_TD (mode 5, literal): any word, except the two that are read as padding.
 struct UserRaw {
     static constexpr EntryInfo info{.name = "USER-RAW",
                                     .id = "E10",
@@ -357,7 +357,7 @@ struct Closed {
     bool operator==(const Closed&) const = default;
 };
 
-/// Entries for which there was no room.
+/// Number of entries that did not fit.
 struct GapEntry {
     static constexpr EntryInfo info{.name = "GAP",
                                     .id = "E14",
@@ -375,13 +375,13 @@ struct GapEntry {
     bool operator==(const GapEntry&) const = default;
 };
 
-/// All of them, in the order in which a piece of trace is tried: literal user data is what is left.
+/// All entry types, in the order in which a piece of trace is tried: literal user data comes last.
 using Entries = wire::PacketList<TaskSwitch, Flow, Sample, RawPair, RawPc, CompressedFlow, CompressedPc, ShortLoop,
                                  LongLoop, UserData, ContextEntry, Pad, Closed, GapEntry, UserRaw>;
 using Entry = std::variant<TaskSwitch, Flow, Sample, RawPair, RawPc, CompressedFlow, CompressedPc, ShortLoop, LongLoop,
                            UserData, ContextEntry, Pad, Closed, GapEntry, UserRaw>;
 
-/// Its place in that order, which is also its index in counts by type.
+/// Index in that order, also used for counts by type.
 template <class P>
 inline constexpr std::size_t entry_index = [] {
     std::size_t at = 0, found = 0;
@@ -392,7 +392,8 @@ inline constexpr std::size_t entry_index = [] {
     return found;
 }();
 
-/// May stand in a trace of this format. With the mode unknown, all may but literal user data.
+/// Whether the entry type is allowed in a trace of this format. If the mode is unknown, all except literal user data
+/// are.
 template <class P>
 [[nodiscard]] WM_INLINE constexpr bool legal(const TraceFormat& format) {
     return ((format.mode ? in_mode(*format.mode) : in_framed_modes) & P::info.modes) != 0;

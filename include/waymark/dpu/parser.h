@@ -1,4 +1,4 @@
-/// Words of a virtual trace buffer, in reading order → entries and gaps (docs/spec/dpu.md, section 7.3).
+/// Parses the words of a virtual trace buffer, in reading order, to entries and gaps (docs/spec/dpu.md, section 7.3).
 #pragma once
 
 #include <array>
@@ -17,11 +17,11 @@
 
 namespace waymark::dpu {
 
-/// Where an entry was in its stream.
+/// The position of an entry in its stream.
 struct EntryExtent {
     Offset first;
     std::uint64_t bytes{};
-    /// Next to a piece that is no entry, and of a kind damage likes to look like: context, padding, gap (7.3, 4).
+    /// Next to a piece that is not an entry, and of a kind that damage often produces: context, padding, gap (7.3, 4).
     bool doubtful = false;
     [[nodiscard]] constexpr Offset end() const { return first + bytes; }
     friend bool operator==(const EntryExtent&, const EntryExtent&) = default;
@@ -34,7 +34,8 @@ struct EntryExtent {
     return (order == ByteOrder::big) == (std::endian::native == std::endian::big) ? word : __builtin_bswap32(word);
 }
 
-/// An entry of type P, if the piece is one; calls `take(entry)`. `piece` holds words least significant byte first.
+/// Decodes an entry of type P, if the piece is one; calls `take(entry)`. `piece` has words least significant byte
+/// first.
 template <class P, class Take>
 WM_INLINE bool parse_as(Bytes piece, const TraceFormat& format, Take&& take) {
     if (piece.size() != std::size_t{4} * entry_words<P>(format)) return false;
@@ -47,8 +48,8 @@ WM_INLINE bool parse_as(Bytes piece, const TraceFormat& format, Take&& take) {
     return true;
 }
 
-/// The one entry a whole piece of trace is: a word with bit 0 set and those up to the next such word. False if it is
-/// none. Stateless. Counter words are never asked whether they are a flag: length, head and mode decide.
+/// Decodes the one entry that a whole piece of trace is: a word with bit 0 set and the words up to the next such word.
+/// False if it is no entry. Stateless. Counter words are never tested for being a flag: length, head and mode decide.
 template <class Take>
 bool parse_one(Bytes piece, const TraceFormat& format, Take&& take) {
     bool found = false;
@@ -56,7 +57,7 @@ bool parse_one(Bytes piece, const TraceFormat& format, Take&& take) {
     return found;
 }
 
-/// An entry of more words with this head is legal, so what ends here may have been cut (7.3, 3).
+/// Whether a longer entry with this head is legal, so that the piece may have been truncated (7.3, 3).
 [[nodiscard]] inline bool may_be_cut(std::uint32_t head, std::uint64_t words, const TraceFormat& format) {
     bool longer = false;
     Entries::for_each([&]<class P>() {
@@ -66,10 +67,10 @@ bool parse_one(Bytes piece, const TraceFormat& format, Take&& take) {
     return longer;
 }
 
-/// A stream of words, in chunks of any number of bytes: how the input is cut never changes what is reported. Every byte
-/// fed is in exactly one entry or one gap once finish() was called. Gaps are: `unsynchronised`, words before the first
-/// entry, and `padding` where they are all zero, as memory that was never written is; `malformed_packet`, one piece
-/// that is no entry; `incomplete_packet`, the stream ends inside an entry; `framing`, what reset() cut.
+/// Parses a stream of words, in chunks of any number of bytes: the division into chunks never changes the result. After
+/// finish(), every byte fed is in exactly one entry or one gap. Gaps are: `unsynchronised`, words before the first
+/// entry, and `padding` if they are all zero, like memory that was never written; `malformed_packet`, one piece that is
+/// not an entry; `incomplete_packet`, the stream ends inside an entry; `framing`, an entry that reset() cut.
 template <class Handler>
 class Parser {
 public:
@@ -93,7 +94,7 @@ public:
         for (const std::uint8_t byte : chunk) carry_[carried_++] = byte;
     }
 
-    /// The stream ends here. `complete`: the unit had written all it had (TWBA = 0), so the last entry is not cut.
+    /// The stream ends here. `complete`: the unit had written everything (TWBA = 0), so the last entry is whole.
     void finish(bool complete) {
         end_filling(true);
         if (words_ != 0 && headed_ && !(complete && carried_ == 0) && may_be_cut(head_, words_, format_))
@@ -103,8 +104,8 @@ public:
         leave(GapReason::incomplete_packet);
     }
 
-    /// What comes next does not follow what came before: reports what is left over, and always a gap, even an empty
-    /// one, so that the handler knows.
+    /// The words that follow do not continue earlier ones: reports the rest, and always a gap, even an empty one, so
+    /// that the handler is informed.
     void reset() {
         end_filling(false);
         const bool reported = words_ != 0 || carried_ != 0;
@@ -113,23 +114,23 @@ public:
         if (!reported) handler_(Gap{at_, at_, GapReason::framing});
     }
 
-    /// Words from here on are of another format. Only after finish() or reset().
+    /// Words from here on have another format. Call it only after finish() or reset().
     void set_format(const TraceFormat& format) { format_ = format; }
 
-    /// What comes next begins an entry: its first word has bit 0 set, or any word is one (USERRAW).
+    /// The next word begins an entry: it has bit 0 set, or any word is an entry (USERRAW).
     void cut() {
         if (carried_ == 0) end_piece();
     }
-    /// Nothing is pending, and what comes next cannot change what came before.
+    /// Whether nothing is pending, so that later words cannot change the meaning of earlier ones.
     [[nodiscard]] bool idle() const {
         return words_ == 0 && carried_ == 0 && filling_ == 0 && !held_ && !after_malformed_;
     }
-    /// Bytes until the next word begins; 0: at one.
+    /// Number of bytes until the next word begins; 0 at a word boundary.
     [[nodiscard]] std::size_t unaligned() const { return carried_ == 0 ? 0 : 4 - carried_; }
-    /// Passes over whole entries that someone else has parsed. Only while idle.
+    /// Skips whole entries that the caller has parsed. Only while idle.
     void advance(std::uint64_t bytes) { at_ = at_ + bytes; }
 
-    /// Bytes fed so far.
+    /// Offset after the bytes fed so far.
     [[nodiscard]] Offset offset() const { return at_ + 4 * (words_ + filling_) + carried_; }
 
 private:
@@ -155,16 +156,16 @@ private:
         if (!dummy && word != closed_word()) return literal(UserRaw{word});
         filler_ = word;
         ++filling_;
-        // Behind what fills a line where tracing ends, nothing follows.
+        // Nothing follows the words that fill a line where tracing ends.
         if (dummy && line_is_full()) end_filling(true);
     }
     [[nodiscard]] std::uint32_t closed_word() const { return format_.word({FlagKind::vtb_filled, 0, true}); }
     [[nodiscard]] bool line_is_full() const { return (at_.value + 4 * filling_) % line_bytes == 0; }
-    /// Words that may fill a line: they do if `fills` and they reach its end; else they are data.
+    /// Ends a run of words that may fill a line: they do if `fills` and they reach its end; otherwise they are data.
     void end_filling(bool fills) {
         fills = fills && line_is_full();
-        // A line that is full when tracing ends is not followed by one of filling alone (5.10): its first word is one
-        // of the program's.
+        // A line that is full when tracing ends is not followed by a line of filling (5.10), so the first word is the
+        // program's.
         const bool closed = filler_ == closed_word();
         if (fills && closed && filling_ == line_bytes / 4) {
             literal(UserRaw{filler_});
@@ -188,7 +189,7 @@ private:
 
     [[nodiscard]] GapReason headless() const { return zeros_ ? GapReason::padding : GapReason::unsynchronised; }
 
-    /// The words since the last head are all of their piece.
+    /// All words since the last head belong to its piece.
     void end_piece() {
         if (words_ == 0) return;
         if (!headed_) return lose(headless());
@@ -222,7 +223,7 @@ private:
         handler_(gap);
     }
 
-    /// What was held back until the piece after it was known.
+    /// Reports the entry that was held back until the next piece was known.
     void release(bool doubtful) {
         if (!held_) return;
         held_extent_.doubtful = held_extent_.doubtful || doubtful;
@@ -246,14 +247,14 @@ private:
     TraceFormat format_;
     ByteOrder order_;
     Handler& handler_;
-    Offset at_{};                   // where the current piece begins
+    Offset at_{};                   // offset of the current piece
     std::uint64_t words_ = 0;       // words of the piece so far; the first ones are in piece_
     std::uint32_t head_ = 0;        // its first word
-    std::uint32_t filler_ = 0;      // the words behind at_ that may fill a line have this value
+    std::uint32_t filler_ = 0;      // value of the words after at_ that may fill a line
     std::size_t filling_ = 0;       // number of these words
     bool headed_ = false;           // a head has come
     bool zeros_ = true;             // no head yet, and nothing but zeros
-    bool after_malformed_ = false;  // the piece before was no entry
+    bool after_malformed_ = false;  // the previous piece was not an entry
     std::size_t carried_ = 0;       // bytes of an unfinished word, kept in carry_
     std::optional<Held> held_;
     EntryExtent held_extent_;

@@ -1,4 +1,4 @@
-/// What a register program does to a unit, in words.
+/// Describes the effect of a register program on a unit.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace waymark::dpu {
 
-/// What the unit counts and traces after the last write, a sentence each, without its capital and its end.
+/// Counts and trace of the unit after the last write, one sentence each, without capital letter and full stop.
 [[nodiscard]] std::vector<std::string> effects_of(const RegisterProgram& program);
 
-/// The unit that the program is for: an EOnCE that traces these classes, `TCHOF`, `TINT`, `TEXEC`, `TMARK`, `TLOOP`,
-/// `TSUB`, `TRTE`; none: what the modes of the program need.
+/// The unit for the program: an EOnCE that traces these classes, `TCHOF`, `TINT`, `TEXEC`, `TMARK`, `TLOOP`, `TSUB`,
+/// `TRTE`; nullopt: the classes that the program's modes need.
 [[nodiscard]] ModelConfig config_for(const RegisterProgram& program, const std::vector<std::string>& classes);
 
 }  // namespace waymark::dpu

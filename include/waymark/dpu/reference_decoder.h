@@ -1,5 +1,5 @@
-/// Words → elements, entry by entry (docs/spec/dpu.md, sections 7.3 and 7.4). Clear, not fast: `Decoder` gives the same
-/// elements at speed, and tests hold the two together.
+/// Decodes words to elements, entry by entry (docs/spec/dpu.md, sections 7.3 and 7.4). Written for clarity, not speed:
+/// `Decoder` gives the same elements at speed, and tests compare the two.
 #pragma once
 
 #include <memory>
@@ -18,12 +18,12 @@ public:
 
     /// The next bytes of the buffer in reading order (vtb.h), borrowed for the call.
     void feed(Bytes bytes);
-    /// What comes next does not follow what came before: an unfinished entry is lost, and a gap says so.
+    /// The bytes that follow do not continue earlier ones: an unfinished entry is lost, and a gap reports it.
     void reset();
-    /// The trace was closed here and begins again, perhaps programmed otherwise (`periods`, 7.5).
+    /// The trace was closed here and begins again, perhaps with another programming (`periods`, 7.5).
     void restart(const TraceFormat& format, const StartState& start);
-    /// The buffer ends here: reports what is left over and delivers everything to the sink. `complete`: the unit had
-    /// written all it had (DP_SR.TWBA = 0).
+    /// The buffer ends here: reports the rest and delivers everything to the sink. `complete`: the unit had written
+    /// everything (DP_SR.TWBA = 0).
     void finish(bool complete);
     /// Exact after finish().
     [[nodiscard]] const Totals& totals() const;

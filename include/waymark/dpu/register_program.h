@@ -1,5 +1,5 @@
-/// Register programs as people have them: lines of writes, plain or JSON, read and checked before anything runs
-/// (docs/spec/dpu.md, section 3).
+/// Register programs as text: lines of writes, plain or JSON, read and checked before anything runs (docs/spec/dpu.md,
+/// section 3).
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace waymark::dpu {
 
 /// One write to a register.
 struct RegisterWrite {
-    std::uint64_t cycle{};  ///< in which it acts
+    std::uint64_t cycle{};  ///< cycle in which it takes effect
     std::uint32_t offset{}, value{};
-    unsigned line{};  ///< of the text, from 1; 0: none
+    unsigned line{};  ///< line in the text, from 1; 0: none
     bool operator==(const RegisterWrite& other) const {
         return cycle == other.cycle && offset == other.offset && value == other.value;
     }
@@ -40,21 +40,21 @@ using RegisterProgram = std::vector<RegisterWrite>;
 /// refused. Values that the unit would not understand are for diagnose().
 [[nodiscard]] Result<RegisterProgram> read_program(std::string_view text);
 
-/// A program as such lines, each with its cycle.
+/// Writes a program as such lines, each with its cycle.
 [[nodiscard]] std::string to_text(const RegisterProgram& program);
 
-/// What is wrong with a program, though it can be read.
+/// An error in a program that can be read.
 struct Diagnosis {
     std::uint64_t cycle{};
-    unsigned line{};      ///< 0: of the program as a whole
-    std::string message;  ///< what is wrong and what to do
-    /// The unit obeys, but probably not as was meant.
+    unsigned line{};      ///< 0: the whole program
+    std::string message;  ///< the mistake and the remedy
+    /// The unit accepts it, but it is probably a mistake.
     bool doubtful = false;
 };
-/// Gives the program to a unit of its own, with nothing happening around it, and reports what the unit says: reserved
-/// codes, a buffer that cannot be, a mode changed while tracing is on, an EOnCE that does not trace what the mode
-/// needs, tracing that is turned on before the buffer is set, and programs that neither count nor trace. Doubtful: a
-/// mode with counters where none counts, and a request line outside of the buffer. Empty if nothing is wrong.
+/// Applies the program to a model of the unit, without any activity around it, and reports its errors: reserved codes,
+/// an impossible buffer, a mode changed while tracing is on, an EOnCE that does not trace what the mode needs, tracing
+/// turned on before the buffer is set, and programs that neither count nor trace. Doubtful: a mode with counters in
+/// which no counter counts, and a request line outside of the buffer. Empty if there is no error.
 [[nodiscard]] std::vector<Diagnosis> diagnose(const RegisterProgram& program, const ModelConfig& config);
 
 }  // namespace waymark::dpu

@@ -1,6 +1,6 @@
 /// Registers of the Debug and Profiling Unit, field by field (docs/spec/dpu.md, section 3). Each is described once: one
-/// function names its fields, and reading, writing, printing and checking walk it. Offsets come from a later generation
-/// of the platform; codes of multi-bit fields are Waymark's own, for the published text omits them.
+/// function names its fields, and reading, writing, printing and checking use it. Offsets come from a later generation
+/// of the platform; codes of multi-bit fields are Waymark's own, since the published text omits them.
 #pragma once
 
 #include <array>
@@ -18,18 +18,18 @@
 
 namespace waymark::dpu {
 
-/// What software may do with a register (3.1).
+/// The accesses that software may make to a register (3.1).
 enum class Permission : std::uint8_t { read_write, read_only, write_1_to_clear };
 
 // ---- codes of fields (3.2 to 3.4)
 
 /// DP_CR.TIDCM: which IDs must equal the reference.
 enum class IdCompare : std::uint8_t { neither, program, data, both };
-/// DP_CR.DETB, DECxy: what a trace or counter event does.
+/// DP_CR.DETB, DECxy: the effect of a trace or counter event.
 enum class Action : std::uint8_t { none, line_0, line_1, debug_request };
-/// TDMP, TENMP, CEGP: in which context an event counts as one; all but `any` ask for id_match too.
+/// TDMP, TENMP, CEGP: the context in which an event counts; all except `any` also require id_match.
 enum class Qualifier : std::uint8_t { any, user_match, supervisor_match, match };
-/// TDM, TENM: the event that disables or enables. Codes 10 to 14 are reserved and never happen.
+/// TDM, TENM: the event that disables or enables. Codes 10 to 14 are reserved and never occur.
 enum class Selector : std::uint8_t {
     none,
     edca0,
@@ -43,9 +43,9 @@ enum class Selector : std::uint8_t {
     debugev,
     immediate = 15
 };
-/// CMODE. Codes 2 and 3 are reserved and taken for one_shot.
+/// CMODE. Codes 2 and 3 are reserved and treated as one_shot.
 enum class CounterMode : std::uint8_t { one_shot, trace };
-/// DP_TC.VTBWM. Code 3 is reserved and taken for overwrite.
+/// DP_TC.VTBWM. Code 3 is reserved and treated as overwrite.
 enum class VtbMode : std::uint8_t { overwrite, single_address, trace_event_request };
 /// DP_TC.NXMODE, an extension of Waymark.
 enum class NexusMode : std::uint8_t { off, mirror, raw, only };
@@ -141,7 +141,7 @@ WM_DPU_REGISTER_TAG(Td, "DP_TD", "user data", "3.4", 0x90);
 #undef WM_DPU_REGISTER_TAG
 }  // namespace register_tags
 
-/// A register that is one number in bits Hi to Lo.
+/// A register that is a single number in bits Hi to Lo.
 template <class Tag, unsigned Hi, unsigned Lo>
 struct NumberRegister {
     static constexpr std::string_view name = Tag::name, title = Tag::title, section = Tag::section;
@@ -163,7 +163,7 @@ struct NumberRegister {
     bool operator==(const NumberRegister&) const = default;
 };
 
-/// What DP_TAC, DP_TBC and, without TCEN, the control registers of single counters hold (3.3).
+/// The layout of DP_TAC, DP_TBC and, without TCEN, of the control registers of single counters (3.3).
 template <class Tag, bool Triad>
 struct CounterControl {
     static constexpr std::string_view name = Tag::name, title = Tag::title, section = Tag::section;
@@ -282,21 +282,21 @@ struct Registers {
         f(self.td);
     }
 
-    /// What is true of a register whatever it holds.
+    /// Properties of a register that do not depend on its value.
     struct About {
         std::string_view name, title, section;
         std::uint32_t offset{};
         Permission access{};
     };
-    /// The register of this name, in any case of letters, with or without `DP_`; none if there is no such register.
+    /// The register with this name, ignoring case, with or without `DP_`; nullopt if there is none.
     [[nodiscard]] static std::optional<About> find(std::string_view name);
     [[nodiscard]] static std::optional<About> find(std::uint32_t offset);
-    /// `DP_CR, DP_SR, …`: all of them, for a message.
+    /// All names, `DP_CR, DP_SR, …`, for a message.
     [[nodiscard]] static std::string names();
 
     /// Sets the register at this offset; false if there is none.
     bool set(std::uint32_t offset, std::uint32_t value);
-    /// The value of the register at this offset; none if there is no such register.
+    /// The value of the register at this offset; nullopt if there is none.
     [[nodiscard]] std::optional<std::uint32_t> get(std::uint32_t offset) const;
     /// All fields of the register at this offset; empty if there is none.
     [[nodiscard]] std::vector<Field> fields(std::uint32_t offset) const;
@@ -304,8 +304,9 @@ struct Registers {
     bool operator==(const Registers&) const = default;
 };
 
-/// What is wrong with writing this value to this register whatever the unit is doing, as a sentence that names the
-/// field and says what to write instead; empty if nothing is: reserved bits and codes, no such register, read only.
+/// The error in writing this value to this register, regardless of the unit's state: a sentence that names the field
+/// and says what to write instead. Empty if there is none. Errors: reserved bits and codes, no such register, read
+/// only.
 [[nodiscard]] std::string wrong_value(std::uint32_t offset, std::uint32_t value);
 
 }  // namespace waymark::dpu

@@ -18,20 +18,21 @@ namespace waymark::dpu {
 [[nodiscard]] constexpr std::uint32_t counted(std::uint32_t before, std::uint32_t after) {
     return (before - after) & counter_mask;
 }
-/// A delta of this or more may hide a wrap, or comes of a damaged word: bit 30 of one gives just this (7.4).
+/// A delta of this or more may hide a wrap, or come from a damaged word: damage to bit 30 of a word gives exactly this
+/// (7.4).
 inline constexpr std::uint32_t wide_delta = 1U << 30;
 [[nodiscard]] constexpr bool is_wide(std::uint64_t delta) { return delta >= wide_delta; }
 
-/// What is known at one place in a stream.
+/// The known state at one place in a stream.
 struct StreamState {
     TaskContext context;
-    std::uint32_t destination{};  ///< where the last pair led
+    std::uint32_t destination{};  ///< target of the last pair
     std::uint16_t known{};        ///< Element::privilege_known, id_known, run_known
-    Counters counters{};          ///< of the last reading
+    Counters counters{};          ///< values of the last reading
     bool counted = false;         ///< `counters` means something
-    // Of the interval since the last reading.
-    TaskContext reading_context;        ///< the context that reading showed
-    std::uint16_t reading_known{};      ///< the fields that are known
+    // For the interval since the last reading.
+    TaskContext reading_context;        ///< the context in the last reading
+    std::uint16_t reading_known{};      ///< the known fields of that context
     bool lossy = false, mixed = false;  ///< Reading::lossy, Reading::mixed
 
     static constexpr std::uint16_t context_known = Element::privilege_known | Element::id_known;
@@ -41,13 +42,13 @@ struct StreamState {
         known |= context_known;
         if (reading_known != context_known || !(shown == reading_context)) mixed = true;
     }
-    /// A loop's flag holds the ID alone.
+    /// A loop's flag has only the ID.
     WM_INLINE void show_id(std::uint8_t id) {
         context.id = id;
         known |= Element::id_known;
         if ((reading_known & Element::id_known) == 0 || id != reading_context.id) mixed = true;
     }
-    /// Something is missing: context and flow are unknown until shown again.
+    /// Trace is missing: context and flow are unknown until the trace shows them again.
     void lose() {
         known = 0;
         context = {};

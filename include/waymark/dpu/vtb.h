@@ -1,5 +1,5 @@
-/// The virtual trace buffer: where in a dump of the buffer the trace begins and how it goes on (docs/spec/dpu.md,
-/// sections 3.4 and 5.7).
+/// The virtual trace buffer: where the trace begins in a dump of the buffer, and in which order it continues
+/// (docs/spec/dpu.md, sections 3.4 and 5.7).
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,24 @@
 
 namespace waymark::dpu {
 
-/// What is written at a time: eight words, one entry of the trace write buffer.
+/// The size of one write: eight words, one entry of the trace write buffer.
 inline constexpr std::uint32_t line_bytes = 32;
-/// Where the line begins that holds this address.
+/// The beginning of the line that contains this address.
 constexpr std::uint32_t line_of(std::uint32_t address) { return address & ~(line_bytes - 1); }
 
-/// What decides the reading order, as read after the stop.
+/// The registers that decide the reading order, with their values after the stop.
 struct VtbState {
     std::uint32_t tsa{}, tea{}, tw{};  ///< DP_TSA, DP_TEA, DP_TW; low five bits are ignored
-    bool single_address = false;       ///< DP_TC.VTBWM = 01: the dump is what the one address received, in order
-    bool wrapped = false;              ///< DP_MR.TWRAP
-    std::optional<std::uint64_t> lines_written;  ///< since the first enable, where the capture says
+    bool single_address =
+        false;             ///< DP_TC.VTBWM = 01: the dump has the lines that the single address received, in order
+    bool wrapped = false;  ///< DP_MR.TWRAP
+    std::optional<std::uint64_t> lines_written;  ///< since the first enable, if the capture states it
 };
 
-/// Bytes of the dump that follow one another in the trace.
+/// Bytes of the dump that are adjacent in the trace.
 struct Stretch {
     std::uint64_t offset{}, bytes{};
-    bool jump = false;  ///< what the trace had before it is missing from the dump
+    bool jump = false;  ///< the trace before it is missing in the dump
     friend bool operator==(const Stretch&, const Stretch&) = default;
 };
 
@@ -41,26 +42,27 @@ struct ReadingOrder {
     [[nodiscard]] std::uint64_t bytes() const;
 };
 
-/// Overwrite and request mode: a ring, from DP_TW on if it wrapped, else from DP_TSA to DP_TW; where the number of
-/// lines written is known, exactly these. A dump shorter than the buffer is read as far as it goes, one that is longer
-/// too. `bad_format`: DP_TEA lies below DP_TSA, or DP_TW outside of them; the message says what to check.
+/// Overwrite and request mode: a ring, which begins at DP_TW if it wrapped, otherwise at DP_TSA and ends at DP_TW; if
+/// the number of lines written is known, exactly these lines. A dump that is shorter or longer than the buffer is read
+/// as far as possible. `bad_format`: DP_TEA is below DP_TSA, or DP_TW is outside of both; the message says what to
+/// check.
 [[nodiscard]] Result<ReadingOrder> reading_order(const VtbState& state, std::uint64_t dump_bytes);
 
-/// A dump without registers begins at its first byte; lines that are zero at its end were never written.
+/// A dump without registers begins at its first byte; lines of zeros at its end were never written.
 [[nodiscard]] Bytes without_unwritten(Bytes dump);
 
-/// Tracing was enabled again (`periods`, 7.5).
+/// The place at which tracing was enabled again (`periods`, 7.5).
 struct PeriodStart {
     std::uint32_t tw{};                          ///< DP_TW at that time
-    std::optional<std::uint64_t> lines_written;  ///< before it, where the capture says
+    std::optional<std::uint64_t> lines_written;  ///< number before it, if the capture states it
 };
-/// Where in the trace of a whole dump each period begins, in bytes from the oldest; none where its beginning was
-/// overwritten. Without `lines_written` a period is taken to be shorter than the buffer. `periods` oldest first.
+/// The beginning of each period in the trace of a whole dump, in bytes from the oldest; nullopt if its beginning was
+/// overwritten. Without `lines_written` a period is assumed to be shorter than the buffer. `periods` oldest first.
 [[nodiscard]] std::vector<std::optional<std::uint64_t>> period_starts(const VtbState& state, const ReadingOrder& order,
                                                                       std::span<const PeriodStart> periods);
 
-/// Reads a ring while it fills, as software does in request mode: at each request what was written since the one
-/// before.
+/// Reads a ring while it is being filled, as software does in request mode: each request reads the trace since the
+/// previous one.
 class Readout {
 public:
     /// `tw`: DP_TW when tracing was enabled.
@@ -69,9 +71,9 @@ public:
 
     struct Piece {
         std::vector<Stretch> stretches;  ///< offsets from DP_TSA
-        bool overrun = false;            ///< trace that was not yet read was overwritten: at least a lap
+        bool overrun = false;            ///< unread trace was overwritten: at least a full lap
     };
-    /// DP_TW now, and DP_MR.TWRAP, which the reader clears each time it was set.
+    /// `tw`: the present DP_TW; `wrapped`: DP_MR.TWRAP, which the reader clears each time.
     [[nodiscard]] Piece take(std::uint32_t tw, bool wrapped);
 
 private:

@@ -1,5 +1,5 @@
-/// The irregular fields of ETMv3 packets (docs/spec/etmv3.md, 2 to 5). Timestamps and A-syncs come from
-/// Program Flow Trace, which has the same.
+/// The irregular fields of ETMv3 packets (docs/spec/etmv3.md, 2 to 5). Timestamps and A-syncs are the same as in
+/// Program Flow Trace.
 #pragma once
 
 #include <array>
@@ -22,11 +22,11 @@ using pft::from_gray;
 using pft::TimestampField;
 using pft::TimestampValue;
 
-/// What a P-header says (section 3): outcomes of instructions one after another, and cycles.
+/// The contents of a P-header (section 3): consecutive outcomes of instructions, and cycles.
 struct Outcomes {
-    std::uint8_t format = 0xff;                       ///< 0 to 4; 0xff: the byte is no P-header
-    std::uint8_t count = 0;                           ///< of instructions, up to 16
-    std::uint8_t first_cycles = 0, other_cycles = 0;  ///< before the first; before each of the others
+    std::uint8_t format = 0xff;                       ///< 0 to 4; 0xff: the byte is not a P-header
+    std::uint8_t count = 0;                           ///< number of instructions, up to 16
+    std::uint8_t first_cycles = 0, other_cycles = 0;  ///< cycles before the first atom; before each other atom
     std::uint16_t e = 0;                              ///< bit i: instruction i, the oldest first, passed its condition
 
     [[nodiscard]] constexpr bool valid() const { return format != 0xff; }
@@ -91,7 +91,7 @@ struct PHeaderField {
     }
 };
 
-/// A number of seven bits a byte, the low ones first, of 32 bits at most (section 6).
+/// A number with seven bits in each byte, the low ones first, of at most 32 bits (section 6).
 struct ShortNumber {
     static void read(Cursor& c, std::uint32_t& value) {
         value = 0;
@@ -118,7 +118,7 @@ struct ShortNumber {
     }
 };
 
-/// How many address bits a branch packet of 1 to 4 address bytes carries; five bytes carry all.
+/// Number of address bits in a branch packet of 1 to 4 address bytes; five bytes carry all bits.
 [[nodiscard]] constexpr unsigned target_bits(unsigned bytes, bool alternative) {
     constexpr unsigned original[] = {0, 6, 13, 20, 27, 32}, other[] = {0, 6, 12, 19, 26, 32};
     return alternative ? other[bytes] : original[bytes];
@@ -126,9 +126,9 @@ struct ShortNumber {
 
 /// The address bytes of a branch packet.
 struct SentTarget {
-    std::uint32_t bits{};      ///< address >> address_shift: as many low bits as the bytes carry
-    std::uint8_t bytes = 1;    ///< address bytes, 1 to 5
-    Isa isa = Isa::a32;        ///< five bytes only, else a32 and without meaning: a32, t32 (ThumbEE too) or jazelle
+    std::uint32_t bits{};    ///< address >> address_shift: the low bits that the bytes carry
+    std::uint8_t bytes = 1;  ///< address bytes, 1 to 5
+    Isa isa = Isa::a32;  ///< only in five bytes: a32, t32 (also for ThumbEE) or jazelle; otherwise a32, without meaning
     bool information = false;  ///< exception information bytes follow
     std::uint8_t old = 0;      ///< five bytes in the deprecated form: `1ceee`, cancel and exception; else 0
     friend bool operator==(const SentTarget&, const SentTarget&) = default;

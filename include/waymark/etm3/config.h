@@ -1,4 +1,4 @@
-/// How an ETMv3 was programmed, as far as its output depends on it (docs/spec/etmv3.md, 1).
+/// The programming of an ETMv3, as far as its output depends on it (docs/spec/etmv3.md, 1).
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace waymark::etm3 {
 
-/// Everything the bytes of an ETMv3 depend on. The same bytes mean different packets under another configuration.
+/// Everything on which the bytes of an ETMv3 depend. Under another configuration, the same bytes mean different
+/// packets.
 struct Config {
     bool cycle_accurate = false;        ///< ETMCR[12]: other P-headers
     bool data_value = false;            ///< ETMCR[2]
@@ -15,10 +16,10 @@ struct Config {
     bool data_only = false;             ///< ETMCR[20]: I-syncs without an address, no atoms
     bool branch_output = false;         ///< ETMCR[8]: taken direct branches come with an address
     bool vmid_trace = false;            ///< ETMCR[30]
-    bool timestamps = false;            ///< ETMCR[28]; timestamp packets are decoded if it is clear, too
+    bool timestamps = false;            ///< ETMCR[28]; timestamp packets are decoded even if it is clear
     bool alternative_branches = false;  ///< ETMIDR[20], from version 3.4 on
     bool gray_timestamps = false;       ///< ETMCCER[28] = 0
-    bool m_profile = false;             ///< by the core: exception numbers of nine bits
+    bool m_profile = false;             ///< the core has exception numbers of nine bits
     std::uint8_t context_id_bytes = 0;  ///< ETMCR[15:14]: 0, 1, 2 or 4
     std::uint8_t timestamp_bytes = 7;   ///< longest timestamp value: 7 (48 bits) or, with ETMCCER[29], 9 (64 bits)
     std::uint8_t minor_version = 5;     ///< ETMIDR[7:4]

@@ -1,5 +1,5 @@
-/// Packets + program image → executed instructions (docs/spec/etmv3.md, 7). The trace has an outcome for every
-/// instruction, so each is a range of its own.
+/// Decodes packets with a program image to executed instructions (docs/spec/etmv3.md, 7). The trace has an outcome for
+/// every instruction, so each instruction is a range.
 #pragma once
 
 #include "waymark/etm3/config.h"
@@ -9,21 +9,21 @@
 
 namespace waymark::etm3 {
 
-/// Decodes one ETM's byte stream, in chunks of any size, with a cache of the instructions met.
+/// Decodes one ETM's byte stream, in chunks of any size, with a cache of instructions.
 class Decoder final : public follow::HeldDecoder {
 public:
     /// `code` and `out` are borrowed and must outlive the decoder.
     Decoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out);
 };
 
-/// The same, written a second time from the specification alone, step by step, and without a cache: each instruction
-/// is read from the program when it is executed. Tests compare the two.
+/// The same, written independently from the specification, step by step and without a cache: each instruction is read
+/// from the program when it is executed. Tests compare the two.
 class ReferenceDecoder final : public follow::HeldDecoder {
 public:
     ReferenceDecoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out);
 };
 
-/// The same as Decoder on several threads: a stream is cut behind I-syncs.
+/// The same as Decoder on several threads: a stream is cut after I-syncs.
 class ParallelDecoder final : public follow::HeldParallel {
 public:
     ParallelDecoder(const Config& config, const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,

@@ -1,4 +1,4 @@
-/// What the exception numbers of branch packets mean (docs/spec/etmv3.md, section 4).
+/// The meaning of exception numbers in branch packets (docs/spec/etmv3.md, section 4).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 /// An ETMv3 as a model: executed instructions and events → the bytes that the hardware would send (docs/spec/etmv3.md,
-/// 2 to 6). Of the decoders it shares packets, their codecs and compress(); what an instruction is, it is given. The
+/// 2 to 6). It shares packets, their codecs and compress() with the decoders; callers give it decoded instructions. The
 /// model of Program Flow Trace has the same FIFO, cycles and timestamp bus.
 ///
 ///     ByteCollector trace;
@@ -22,16 +22,16 @@
 
 namespace waymark::etm3 {
 
-/// Where the specification leaves to the implementation what is sent, and what else is not in the registers.
+/// Choices that the specification leaves to the implementation, and further properties that are not in the registers.
 struct ModelChoices {
-    std::uint32_t sync_bytes = 1024;  ///< ETMSYNCFR: between periodic synchronisations; 0: there is none
+    std::uint32_t sync_bytes = 1024;  ///< ETMSYNCFR: bytes between periodic synchronisations; 0: none
 
-    /// The FIFO, in bytes; 0: it never fills. What does not fit is lost until it is empty again.
+    /// Size of the FIFO in bytes; 0: it never fills. Packets that do not fit are lost until the FIFO is empty again.
     std::uint32_t fifo_bytes = 0;
-    /// `drain_bytes` leave it in `drain_cycles`.
+    /// `drain_bytes` leave the FIFO in `drain_cycles`.
     std::uint32_t drain_bytes = 4, drain_cycles = 1;
 
-    /// Cycles without an instruction that P-headers of format 3 say; a cycle count packet says more.
+    /// Maximum number of idle cycles in P-headers of format 3; a longer time takes a cycle count packet.
     std::uint32_t header_cycles = 64;
     using CycleOverflow = pft::ModelChoices::CycleOverflow;
     CycleOverflow cycle_overflow = CycleOverflow::saturate;
@@ -54,71 +54,71 @@ struct Executed {
     Isa isa{};
     isa::Instruction instruction{};  ///< decode_instr()'s answer
     bool passed = true;              ///< its condition
-    Place next{};                    ///< where execution went on
+    Place next{};                    ///< where execution continued
     bool ns{}, hyp{};                ///< after it
     std::uint64_t cycle{};
-    /// M profile: an exception return in whose place an exception comes (ExceptionTaken::cancels_return).
+    /// M profile: an exception return that an exception replaces (ExceptionTaken::cancels_return).
     bool tail_chains = false;
 };
 
 struct ExceptionTaken {
-    std::uint32_t number{};  ///< section 4; not that of Debug state
+    std::uint32_t number{};  ///< number as in section 4; not the one of Debug state
     Place vector{};
     bool ns{}, hyp{};  ///< in the handler
     std::uint64_t cycle{};
-    /// The instruction at hand had begun: the trace shows it, and the exception cancels it.
+    /// The present instruction had begun: the trace contains it, and the exception cancels it.
     bool cancels = false;
-    /// M profile: it comes in the place of the return of the instruction before it, and cancels that (tail-chaining).
+    /// M profile: the exception replaces the return of the previous instruction, and cancels it (tail-chaining).
     bool cancels_return = false;
-    std::uint8_t resume = 0;  ///< M profile: where an interrupted multi-cycle instruction will go on
+    std::uint8_t resume = 0;  ///< M profile: where an interrupted multi-cycle instruction will continue
 };
 
-/// What the model did, for those who keep the truth beside the trace.
+/// Counts of the model, for callers that store the truth beside the trace.
 struct ModelCounts {
-    std::uint64_t instructions = 0;  ///< that are in the trace
-    std::uint64_t exceptions = 0;    ///< that are in the trace
+    std::uint64_t instructions = 0;  ///< in the trace
+    std::uint64_t exceptions = 0;    ///< in the trace
     std::uint64_t lost = 0;          ///< instructions and exceptions lost to a full FIFO
-    std::uint64_t untraced = 0;      ///< those that ran while tracing was off
-    std::uint64_t overflows = 0;     ///< how often the FIFO filled
+    std::uint64_t untraced = 0;      ///< instructions that ran while tracing was off
+    std::uint64_t overflows = 0;     ///< number of times the FIFO filled
     std::uint64_t bytes = 0;         ///< of trace
     bool operator==(const ModelCounts&) const = default;
 };
 
 class Model {
 public:
-    /// `trace` is borrowed. It is given whole packets.
+    /// `trace` is borrowed. It receives whole packets.
     Model(const ModelConfig& config, ByteSink& trace);
     ~Model();
 
-    /// Clears the Programming bit, with execution standing at `first`. Called once before anything else.
+    /// Clears the Programming bit, with execution at `first`. Call it once, before anything else.
     void start(const Arrival& first);
     void instruction(const Executed& executed);
     void exception(const ExceptionTaken& taken);
-    /// Execution went elsewhere unseen: the next instruction has an I-sync with reason 1 before it.
+    /// Execution moved elsewhere untraced: an I-sync with reason 1 precedes the next instruction.
     void discontinuity(const Arrival& next);
     void debug_entry(std::uint64_t cycle);
     void debug_exit(const Arrival& restart);
-    /// The core waits (WFI, WFE): everything pending is sent.
+    /// The core waits (WFI, WFE): all pending packets are sent.
     void wait(std::uint64_t cycle);
 
-    /// From the next instruction on.
+    /// Applies from the next instruction on.
     void set_context_id(std::uint32_t value);
     void set_vmid(std::uint8_t value);
 
     void trigger();
-    /// The processor clock has another frequency: the next timestamp says so.
+    /// The processor clock changed its frequency: the next timestamp reports it.
     void clock_changed();
-    /// Asks for synchronisation, as the trace bus may.
+    /// Requests synchronisation, as the trace bus may.
     void request_sync();
-    /// Sends what is pending.
+    /// Sends pending packets.
     void flush();
-    /// Tracing on or off, as the Programming bit has it.
+    /// Turns tracing on or off, by the Programming bit.
     void set_programming(bool set, std::uint64_t cycle);
     /// Sets the Programming bit.
     void finish();
 
     [[nodiscard]] const ModelCounts& counts() const;
-    /// An overflow happened, and tracing has not begun again.
+    /// Whether an overflow occurred and tracing has not begun again.
     [[nodiscard]] bool overflowing() const;
 
 private:

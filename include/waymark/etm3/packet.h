@@ -1,4 +1,4 @@
-/// Every packet of ETMv3: what was on the wire, nothing remembered from earlier packets (docs/spec/etmv3.md, 2 to 6).
+/// Every packet of ETMv3: its contents on the wire, without state from earlier packets (docs/spec/etmv3.md, 2 to 6).
 #pragma once
 
 #include <cstdint>
@@ -34,14 +34,14 @@ struct PHeader {
     bool operator==(const PHeader&) const = default;
 };
 
-/// Where execution goes on, why, and in which state.
+/// Where execution continues, why, and in which state.
 struct BranchAddress {
     static constexpr PacketInfo info{
         .name = "BRANCH-ADDRESS", .section = "4", .value = 0x01, .mask = 0x01, .max_bytes = 8};
     SentTarget target;
-    bool more{}, alt_isa{}, cancelled{}, ns{};  ///< of information byte 0
+    bool more{}, alt_isa{}, cancelled{}, ns{};  ///< from information byte 0
     std::uint8_t exception_3_0{};
-    bool second_more{}, second_is_resume{};  ///< information byte 1, or 2 where byte 1 is left out
+    bool second_more{}, second_is_resume{};  ///< information byte 1, or 2 if byte 1 is omitted
     std::uint8_t second{}, third{};          ///< bits 5:0 of that byte; Resume, if byte 2 comes third
 
     static void fields(auto& w, auto& p, const Config& c) {
@@ -76,14 +76,14 @@ struct BranchAddress {
 /// Why an I-sync was sent.
 enum class ISyncReason : std::uint8_t { periodic, trace_enabled, overflow_restart, debug_exit };
 
-/// I-sync: the whole state of the core at an instruction.
+/// I-sync: the complete state of the core at an instruction.
 struct ISync {
     static constexpr PacketInfo info{.name = "I-SYNC", .section = "5", .value = 0x08, .mask = 0xff, .max_bytes = 20};
     static constexpr bool counted = false;
     std::uint32_t cycles{}, context_id{}, address{};
     ISyncReason reason{};
     bool in_progress{}, jazelle{}, ns{}, alt_isa{}, hyp{};
-    SentTarget current;  ///< in_progress: the instruction at hand; `address` is of the load or store
+    SentTarget current;  ///< in_progress: the present instruction; `address` belongs to the load or store
 
     static void fields(auto& w, auto& p, const Config& c) {
         w.byte(fixed<7, 0>(0x08));
@@ -194,12 +194,12 @@ struct Ignore {
     bool operator==(const Ignore&) const = default;
 };
 
-// ---- data packets (section 2). They say nothing of flow.
+// ---- data packets (section 2). They do not concern flow.
 
 /// Bytes of a value by its SS field.
 [[nodiscard]] constexpr unsigned value_bytes(unsigned ss) { return ss == 3 ? 4 : ss; }
 
-/// A transfer in order.
+/// A data transfer in order.
 struct NormalData {
     static constexpr PacketInfo info{
         .name = "NORMAL-DATA", .section = "2", .value = 0x02, .mask = 0xd3, .max_bytes = 10};
@@ -217,7 +217,7 @@ struct NormalData {
     bool operator==(const NormalData&) const = default;
 };
 
-/// The value of a transfer whose place an earlier placeholder with this tag has.
+/// The value of a transfer for which an earlier placeholder has this tag.
 struct OutOfOrderData {
     static constexpr PacketInfo info{
         .name = "OUT-OF-ORDER-DATA", .section = "2", .value = 0x00, .mask = 0x93, .max_bytes = 5};
@@ -250,7 +250,7 @@ struct OutOfOrderPlaceholder {
     bool operator==(const OutOfOrderPlaceholder&) const = default;
 };
 
-/// The store exclusive before it stored nothing.
+/// The previous store exclusive did not store anything.
 struct StoreFailed {
     static constexpr PacketInfo info{
         .name = "STORE-FAILED", .section = "2", .value = 0x50, .mask = 0xff, .max_bytes = 1};
@@ -272,7 +272,7 @@ struct DataSuppressed {
     bool operator==(const DataSuppressed&) const = default;
 };
 
-/// A transfer that the filter left out.
+/// A transfer that the filter excluded.
 struct ValueNotTraced {
     static constexpr PacketInfo info{
         .name = "VALUE-NOT-TRACED", .section = "2", .value = 0x6a, .mask = 0xef, .max_bytes = 6};

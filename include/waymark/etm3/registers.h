@@ -1,5 +1,5 @@
-/// Registers of an ETMv3 that decide how its bytes are read (docs/spec/etmv3.md, 1). ETMCCER and ETMTRACEIDR are those
-/// of Program Flow Trace, which took them over.
+/// Registers of an ETMv3 that decide how its bytes are read (docs/spec/etmv3.md, 1). ETMCCER and ETMTRACEIDR are the
+/// same as in Program Flow Trace, which took them over.
 #pragma once
 
 #include <cstdint>

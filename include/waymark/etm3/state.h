@@ -1,5 +1,5 @@
-/// What packets are compressed against (docs/spec/etmv3.md, 4 and 5). An I-sync restores everything but the VMID and
-/// the high bits of timestamps.
+/// The state against which packets are compressed (docs/spec/etmv3.md, 4 and 5). An I-sync restores everything except
+/// the VMID and the high bits of timestamps.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ using pft::TimestampState;
     return c;
 }
 
-/// A core's state as packets give it.
+/// A core's state as given by packets.
 struct LastState {
     Address address{};
     Isa isa = Isa::a32;
@@ -41,7 +41,7 @@ struct LastState {
     friend bool operator==(const LastState&, const LastState&) = default;
 };
 
-/// Completes a partial address from `last`. Without a fifth byte the instruction set is that of `last`.
+/// Completes a partial address from `last`. Without a fifth byte, the instruction set is the one of `last`.
 [[nodiscard]] inline Place complete(const SentTarget& target, const Place& last, const Config& config) {
     if (target.bytes == 5) return {{std::uint64_t{target.bits} << address_shift(target.isa) & 0xffffffffU}, target.isa};
     const unsigned shift = address_shift(last.isa);
@@ -50,11 +50,11 @@ struct LastState {
     return {{(last.address.value & ~low) | std::uint64_t{target.bits} << shift}, last.isa};
 }
 
-/// The fewest address bytes that turn `last` into `to`, and at least `least` of them (section 4). A change of the
-/// instruction set takes all five.
+/// The fewest address bytes, but at least `least`, that turn `last` into `to` (section 4). A change of the instruction
+/// set needs all five.
 [[nodiscard]] SentTarget compress(const Place& to, const Place& last, const Config& config, unsigned least = 1);
 
-/// The state that a branch packet leads to (section 4).
+/// The state after a branch packet (section 4).
 [[nodiscard]] inline LastState branch_state(const BranchAddress& p, const LastState& last, const Config& config) {
     LastState to = last;
     if (p.target.information) {
@@ -68,7 +68,7 @@ struct LastState {
     return to;
 }
 
-/// The state that an I-sync names (section 5); the VMID stays.
+/// The state in an I-sync (section 5); the VMID stays.
 [[nodiscard]] inline LastState isync_state(const ISync& p, std::optional<std::uint32_t> vmid, const Config& config) {
     LastState to;
     to.isa = p.isa();

@@ -1,4 +1,5 @@
-/// Packets ↔ text: the notation of `waymark packets`, and what packets mean that are partial on the wire.
+/// Converts packets to text and back, in the notation of `waymark packets`, and explains packets that are partial on
+/// the wire.
 #pragma once
 
 #include <string>
@@ -14,8 +15,8 @@ namespace waymark::etm3 {
 
 using wire::fields_text, wire::to_text;
 
-/// The inverse of to_text. `bad_format`: no packet has that name, or a field is missing, in the wrong place or no value
-/// of its kind; the message names it.
+/// The inverse of to_text. `bad_format`: unknown name, or a field is missing, in the wrong place or has an invalid
+/// value; the message names it.
 [[nodiscard]] Result<Packet> from_text(std::string_view text, const Config& config);
 
 /// Why an I-sync was sent, as a word.
@@ -25,7 +26,7 @@ using wire::fields_text, wire::to_text;
 class Explainer {
 public:
     explicit Explainer(const Config& config) : config_(config) {}
-    /// A short phrase, such as `to 0xc0010ef4 T32, IRQ`; empty when the fields say it all.
+    /// A short phrase, such as `to 0xc0010ef4 T32, IRQ`; empty if the fields are enough.
     [[nodiscard]] std::string operator()(const Packet& packet);
     void operator()(const Gap&) {
         last_ = {};

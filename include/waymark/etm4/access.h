@@ -1,5 +1,5 @@
-/// Registers of an ETMv4 or ETE trace unit as software and debuggers reach them (docs/spec/etm4-registers.md, section
-/// 1): names, offsets and encodings, which registers and bits a unit has, and which values it must not be given.
+/// Access to the registers of an ETMv4 or ETE trace unit by software and debuggers (docs/spec/etm4-registers.md,
+/// section 1): names, offsets and encodings, the registers and bits that a unit has, and values that are not allowed.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace waymark::etm4 {
 
-/// One register of those that `Registers` has, by the offset of its first word.
+/// A register of `Registers`, by the offset of its first word.
 struct RegisterPlace {
     std::string name;        ///< with its number: `TRCACVR3`, `TRCRSCTLR2`
-    unsigned offset = 0;     ///< in the 4 KB of the unit
+    unsigned offset = 0;     ///< offset in the 4 KB of the unit
     unsigned bytes = 4;      ///< 4 or 8
     std::string_view title;  ///< in words
     bool operator==(const RegisterPlace&) const = default;
 };
 
-/// All of them, by offset.
+/// All registers, by offset.
 [[nodiscard]] const std::vector<RegisterPlace>& register_places();
-/// By its name, `TRCEXTINSELR` for TRCEXTINSELR0 too; null if there is none.
+/// The register with this name, `TRCEXTINSELR` for TRCEXTINSELR0 too; null if there is none.
 [[nodiscard]] const RegisterPlace* register_called(std::string_view name);
-/// By the offset of one of its words; null if there is none.
+/// The register with a word at this offset; null if there is none.
 [[nodiscard]] const RegisterPlace* register_at(unsigned offset);
 
 /// The operands of MRS and MSR; op0 is 2 and op1 is 1 (1.1).
@@ -38,7 +38,7 @@ struct SystemEncoding {
     const unsigned n = offset / 4;
     return {n >> 7 & 7U, n & 0xfU, n >> 4 & 7U};
 }
-/// None for CRn of 8 and above, where the trace unit has no register.
+/// nullopt for CRn of 8 and above, where the trace unit has no register.
 [[nodiscard]] constexpr std::optional<unsigned> offset_of(SystemEncoding e) {
     if (e.crn >= 8 || e.crm >= 16 || e.op2 >= 8) return std::nullopt;
     return 4 * (e.crn << 7 | e.op2 << 4 | e.crm);
@@ -46,22 +46,23 @@ struct SystemEncoding {
 
 /// How a word of a unit's registers may be accessed (1.1 to 1.6).
 struct WordAccess {
-    bool present = false;  ///< else the unit, by its ID registers, does not have it
+    bool present = false;  ///< otherwise the unit, by its ID registers, does not have it
     bool readable = false, writable = false;
-    /// The management and claim registers and TRCPRGCTLR; all others are trace registers, to be written in Idle only.
+    /// Accessible in every state: the management and claim registers and TRCPRGCTLR; all others are trace registers,
+    /// which may only be written in Idle.
     bool always = false;
-    std::uint32_t mask = 0;  ///< bits that keep what is written; the others are RES0
+    std::uint32_t mask = 0;  ///< writable bits; the others are RES0
 };
-/// `unit`: its ID registers decide.
+/// `unit`: the registers whose ID registers decide.
 [[nodiscard]] WordAccess word_access(const Registers& unit, unsigned offset);
 
 /// A field whose value the architecture reserves, or that contradicts another one.
 struct Objection {
     unsigned offset = 0;  ///< of the register
-    std::string message;  ///< names the register and field, what it holds, and what it may hold
+    std::string message;  ///< names the register and field, its value, and the allowed values
 };
-/// Of a unit about to be enabled: values that are reserved or UNPREDICTABLE (1.2 to 1.4, 2.5 to 2.7), in the order of
-/// offsets. The model has some behaviour for each all the same.
+/// For a unit that is about to be enabled: values that are reserved or UNPREDICTABLE (1.2 to 1.4, 2.5 to 2.7), by
+/// offset. The model nevertheless has a defined behaviour for each.
 [[nodiscard]] std::vector<Objection> objections_to(const Registers& unit);
 
 }  // namespace waymark::etm4

@@ -1,5 +1,5 @@
-/// The irregular fields of ETMv4 and ETE packets, each with `read`, `write`, `print`, `scan` and `random`, named after
-/// the specification's field (docs/spec/etm4.md, sections 2 to 12).
+/// The irregular fields of ETMv4 and ETE packets, each with `read`, `write`, `print`, `scan` and `random`, and with the
+/// name of the specification's field (docs/spec/etm4.md, sections 2 to 12).
 #pragma once
 
 #include <array>
@@ -15,11 +15,11 @@
 
 namespace waymark::etm4 {
 
-/// A continuation field, ULEB(n): 7 bits a byte, the low ones first, while bit 7 is set. A field that goes on after its
-/// last possible byte, or holds more bits than its value has, is no field of this format.
+/// A continuation field, ULEB(n): 7 bits in each byte, the low ones first, while bit 7 is set. A field that continues
+/// after its last possible byte, or has more bits than its value, is malformed.
 struct Continued {
     std::uint8_t max_bytes;
-    std::uint8_t width;  ///< bits of the value
+    std::uint8_t width;  ///< number of bits of the value
 
     template <class T>
     WM_INLINE void read(Cursor& c, T& value) const {
@@ -55,8 +55,8 @@ struct Continued {
 inline constexpr Continued number_field{.max_bytes = 5, .width = 32};
 inline constexpr Continued cycle_field{.max_bytes = 3, .width = 21};
 
-/// Which sections a Trace Info packet has (section 4): bit 0 INFO, 1 KEY, 2 SPEC, 3 CYCT, 4 WNDW. Bits 6 and 5 would be
-/// sections whose length is not known, so they are refused; up to three further control bytes are read and ignored.
+/// The sections of a Trace Info packet (section 4): bit 0 INFO, 1 KEY, 2 SPEC, 3 CYCT, 4 WNDW. Bits 6 and 5 would be
+/// sections of unknown length, so they are refused; up to three further control bytes are read and ignored.
 struct PlctlField {
     static void read(Cursor& c, std::uint8_t& sections) {
         std::uint8_t byte = c.u8();
@@ -78,13 +78,13 @@ struct PlctlField {
     static void random(wire::Random& r, std::uint8_t& sections) { sections = static_cast<std::uint8_t>(r() % 32); }
 };
 
-/// Section 5: the low bits of a timestamp as sent.
+/// Section 5: the low bits of a timestamp, as sent.
 struct TimestampValue {
     std::uint64_t value{};
-    std::uint8_t bytes = 1;  ///< 1 to 9; 9 replace all bits, fewer the low 7 a byte
+    std::uint8_t bytes = 1;  ///< 1 to 9; 9 replace all bits, fewer replace the low 7 bits for each byte
     friend bool operator==(const TimestampValue&, const TimestampValue&) = default;
 };
-/// Bits that a timestamp of `bytes` bytes carries.
+/// Number of bits in a timestamp of `bytes` bytes.
 [[nodiscard]] constexpr unsigned timestamp_bits(unsigned bytes) { return bytes < 9 ? 7 * bytes : 64; }
 
 struct TimestampField {
@@ -103,7 +103,8 @@ struct TimestampField {
             }
         }
     }
-    /// The same from memory of which 9 bytes can be read, without a branch per byte: gives back how many bytes it was.
+    /// The same from memory where 9 bytes must be readable, without a branch for each byte: returns the number of
+    /// bytes.
     WM_INLINE static unsigned read_at_once(const std::uint8_t* at, TimestampValue& t) {
         const SevenBits sent = SevenBits::of(eight_bytes(at));
         t = sent.whole ? TimestampValue{sent.value, static_cast<std::uint8_t>(sent.bytes)}
@@ -128,12 +129,12 @@ struct TimestampField {
     }
 };
 
-/// An address as a packet carries it (section 6): whole, or its low bits. Bits below the instruction set's alignment
-/// are never sent and 0.
+/// An address as carried in a packet (section 6): complete, or its low bits. Bits below the instruction set's alignment
+/// are never sent and are 0.
 struct SentAddress {
     std::uint64_t value{};
     std::uint8_t bytes = 8;  ///< 1 or 2: short; 4 or 8: long
-    bool is1{};              ///< IS1: halfword aligned (T32); else word aligned (A32, A64)
+    bool is1{};              ///< IS1: halfword aligned (T32); otherwise word aligned (A32, A64)
     friend bool operator==(const SentAddress&, const SentAddress&) = default;
 };
 /// The number of low address bits that `bytes` bytes carry, counted from bit 0.
@@ -145,10 +146,10 @@ struct SentAddress {
     return low & ~(is1 ? std::uint64_t{1} : std::uint64_t{3});
 }
 
-/// The bytes of an address after a header that said what they are.
+/// The bytes of an address after a header that specifies their form.
 struct AddressBytes {
     bool is1;
-    std::uint8_t bytes;  ///< 4 or 8; 0: short, 1 or 2 as bit 7 of the first byte says
+    std::uint8_t bytes;  ///< 4 or 8; 0: short, with 1 or 2 bytes according to bit 7 of the first
 
     WM_INLINE void read(Cursor& c, SentAddress& a) const {
         a.is1 = is1;
@@ -191,8 +192,8 @@ struct AddressBytes {
     }
 };
 
-/// A header that says which instruction set and how many bytes, and the address: `base` is 32 bits IS0, base + 1 IS1,
-/// base + `wide` 64 bits IS0, base + wide + 1 IS1.
+/// A header that specifies instruction set and size, and the address: `base` is 32 bits IS0, base + 1 IS1, base +
+/// `wide` 64 bits IS0, base + wide + 1 IS1.
 struct LongAddressField {
     std::uint8_t base, wide;
 
@@ -213,7 +214,7 @@ struct LongAddressField {
     }
 };
 
-/// The same of one or two bytes: `base` is IS0, base + 1 IS1.
+/// The same for one or two bytes: `base` is IS0, base + 1 IS1.
 struct ShortAddressField {
     std::uint8_t base;
 
@@ -237,7 +238,7 @@ struct Atoms {
     friend bool operator==(const Atoms&, const Atoms&) = default;
 };
 
-/// Section 7: what an atom header means. Every byte from 0xC0 on is one.
+/// Section 7: the meaning of an atom header. Every byte from 0xC0 on is one.
 [[nodiscard]] constexpr Atoms atoms_of(std::uint8_t header) {
     // Bit 0 is the oldest, so NEEE is 0b1110.
     if (header >= 0xf8) return {3, header & 7U};
@@ -263,7 +264,7 @@ inline constexpr std::array<Atoms, 64> atom_table = [] {
     for (unsigned i = 0; i < 64; ++i) table[i] = atoms_of(static_cast<std::uint8_t>(0xc0 + i));
     return table;
 }();
-/// The header of exactly these atoms; 0 if no packet has them.
+/// The header for exactly these atoms; 0 if there is none.
 [[nodiscard]] constexpr std::uint8_t atom_header(const Atoms& atoms) {
     for (unsigned i = 0; i < 64; ++i)
         if (atom_table[i] == atoms) return static_cast<std::uint8_t>(0xc0 + i);
@@ -288,10 +289,10 @@ struct AtomField {
     static void random(wire::Random& r, Atoms& a) { a = atom_table[r() % 64]; }
 };
 
-/// A header whose low bits say which of several forms follows, where not all values are forms: the value as it is.
+/// A header whose low bits select one of several forms, not all of which exist: the value itself.
 struct HeaderField {
     std::uint8_t base;
-    std::uint32_t allowed;  ///< bit n: base + n is such a header
+    std::uint32_t allowed;  ///< bit n: base + n is a valid header
 
     WM_INLINE void read(Cursor& c, std::uint8_t& kind) const {
         const unsigned n = c.u8() - unsigned{base};
@@ -316,8 +317,8 @@ struct HeaderField {
     }
 };
 
-/// The result of a conditional instruction and its key, as a Conditional Result format 1 packet carries them
-/// (section 12): 4 bits, and up to 38.
+/// The result of a conditional instruction and its key, as in a Conditional Result format 1 packet (section 12): 4
+/// bits, and up to 38.
 struct KeyedResult {
     std::uint64_t key{};
     std::uint8_t result{};

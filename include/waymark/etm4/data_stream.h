@@ -1,5 +1,5 @@
 /// The data trace stream of an ETMv4 (docs/spec/etm4.md, section 13): recognised by its trace ID, counted, and not
-/// decoded. Whoever reports a stream says so with `data_stream_note`.
+/// decoded. Reports about a stream contain `data_stream_note`.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace waymark::etm4 {
 
-/// What a report says beside the counts.
+/// The note for reports, besides the counts.
 inline constexpr const char* data_stream_note = "data trace of an ETMv4: recognised and counted, not decoded";
 
 /// Counts a data trace stream, in chunks of any size.
@@ -22,16 +22,16 @@ public:
             zeros_ = byte == 0 ? std::min(zeros_ + 1, 11U) : 0;
         }
     }
-    /// What comes next does not follow what came before.
+    /// The bytes that follow do not continue earlier ones.
     void reset() { zeros_ = 0; }
 
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-    /// A-sync packets among them: without any, the bytes are probably something else.
+    /// Number of A-sync packets: without any, the bytes are probably something else.
     [[nodiscard]] std::uint64_t syncs() const { return syncs_; }
 
 private:
     std::uint64_t bytes_ = 0, syncs_ = 0;
-    unsigned zeros_ = 0;  // up to here, 11 for more
+    unsigned zeros_ = 0;  // number of preceding zeros, 11 for more
 };
 
 }  // namespace waymark::etm4

@@ -1,5 +1,5 @@
-/// Packets → bytes: the canonical encoding, in which every continuation field has its fewest bytes but for timestamps,
-/// whose packets say how many (docs/spec/etm4.md, sections 2 to 12).
+/// Encodes packets as bytes, in canonical form: every continuation field has the fewest bytes, except timestamps, whose
+/// packets state the number (docs/spec/etm4.md, sections 2 to 12).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace waymark::etm4 {
 
-/// Appends a packet. Fields must be within the ranges their packet states, and the configuration must have the packet.
+/// Appends a packet. Fields must be within the ranges that the packet states, and the packet must exist in the
+/// configuration.
 template <class P>
 void encode(std::vector<std::uint8_t>& out, const P& packet, const Config& config) {
     wire::Writer writer(out);

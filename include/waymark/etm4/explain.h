@@ -1,4 +1,4 @@
-/// Why an ETMv4 or ETE trace unit traces, or nothing (docs/spec/etm4-registers.md, 1 and 2).
+/// Explains why an ETMv4 or ETE trace unit traces or does not (docs/spec/etm4-registers.md, 1 and 2).
 #pragma once
 
 #include "waymark/etm4/config.h"
@@ -7,9 +7,9 @@
 
 namespace waymark::etm4 {
 
-/// `given`: a register that was not given is not judged; a unit whose ID registers were not given has everything that
-/// there can be. A finding of effect `stops` means that Model, with these registers, traces nothing at that level; a
-/// level without obstacles, in an explanation without `stops` and `may`, that it traces everything there.
+/// `given`: a register that was not given is not judged; if ID registers were not given, the unit is assumed to have
+/// every feature. A finding with effect `stops` means that Model, with these registers, traces nothing at that level; a
+/// level without obstacles, in an explanation without `stops` and `may`, means that it traces everything there.
 [[nodiscard]] protocol::UnitExplanation explain(const Registers& registers, CoreProfile profile,
                                                 const protocol::Given& given);
 

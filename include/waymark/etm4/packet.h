@@ -1,6 +1,5 @@
-/// Every packet of the ETMv4.0 to 4.6 and ETE 1.0 to 1.3 instruction trace stream: what was on the wire, nothing
-/// remembered from earlier packets (docs/spec/etm4.md, sections 2 to 12). Formats are described here once; see
-/// core/wire.h.
+/// Every packet of the ETMv4.0 to 4.6 and ETE 1.0 to 1.3 instruction trace stream: the transmitted fields, without
+/// state from earlier packets (docs/spec/etm4.md, sections 2 to 12). Formats are described here once; see core/wire.h.
 ///
 /// A packet that not every trace unit has says so with `allowed(config)`; `needs` is the same in words.
 #pragma once
@@ -33,7 +32,7 @@ struct ASync {
     bool operator==(const ASync&) const = default;
 };
 
-/// Trace is lost from here on, until tracing begins again: what was not committed never will be.
+/// Trace is lost from here on, until tracing begins again: uncommitted elements never will be committed.
 struct Discard {
     static constexpr PacketInfo info{.name = "DISCARD", .section = "3", .value = 0x03, .mask = 0xff, .max_bytes = 2};
 
@@ -44,7 +43,7 @@ struct Discard {
     bool operator==(const Discard&) const = default;
 };
 
-/// As Discard, because the trace unit's buffer was full.
+/// Like Discard, because the trace unit's buffer was full.
 struct Overflow {
     static constexpr PacketInfo info{.name = "OVERFLOW", .section = "3", .value = 0x05, .mask = 0xff, .max_bytes = 2};
 
@@ -73,7 +72,7 @@ struct BranchFutureFlush {
 
 // ---- sections 4 and 5
 
-/// What the reader of a stream must know that joins it here. Everything packets are compressed against begins anew.
+/// The state that a reader needs to begin here. All compression state starts again.
 struct TraceInfo {
     static constexpr PacketInfo info{
         .name = "TRACE-INFO", .section = "4", .value = 0x01, .mask = 0xff, .max_bytes = 30};
@@ -103,7 +102,7 @@ struct TraceInfo {
     bool operator==(const TraceInfo&) const = default;
 };
 
-/// A timestamp; with N, the cycles since the last Cycle Count too.
+/// A timestamp; with N, also the cycles since the last Cycle Count.
 struct Timestamp {
     static constexpr PacketInfo info{.name = "TIMESTAMP", .section = "5", .value = 0x02, .mask = 0xfe, .max_bytes = 13};
     TimestampValue value;
@@ -118,7 +117,7 @@ struct Timestamp {
     bool operator==(const Timestamp&) const = default;
 };
 
-/// The place that the next timestamp is the time of.
+/// The place to which the next timestamp refers.
 struct TimestampMarker {
     static constexpr PacketInfo info{
         .name = "TIMESTAMP-MARKER", .section = "5", .value = 0x88, .mask = 0xff, .max_bytes = 1};
@@ -129,7 +128,7 @@ struct TimestampMarker {
     bool operator==(const TimestampMarker&) const = default;
 };
 
-/// Tracing begins here: what came before does not lead here.
+/// Tracing begins here: earlier code does not lead here.
 struct TraceOn {
     static constexpr PacketInfo info{.name = "TRACE-ON", .section = "5", .value = 0x04, .mask = 0xff, .max_bytes = 1};
 
@@ -150,7 +149,7 @@ struct FunctionReturn {
     bool operator==(const FunctionReturn&) const = default;
 };
 
-/// Cycles, and with commit mode 0 how many P0 elements they committed. Format 1.
+/// Cycles, and with commit mode 0 the number of P0 elements they committed. Format 1.
 struct CycleCountF1 {
     static constexpr PacketInfo info{
         .name = "CYCLE-COUNT-F1", .section = "5", .value = 0x0e, .mask = 0xfe, .max_bytes = 9};
@@ -165,7 +164,7 @@ struct CycleCountF1 {
     bool operator==(const CycleCountF1&) const = default;
 };
 
-/// Format 2: AAAA is the commit count less 1, or with F counted from MAXSPEC.
+/// Format 2: AAAA is the commit count minus 1, or with F relative to MAXSPEC.
 struct CycleCountF2 {
     static constexpr PacketInfo info{
         .name = "CYCLE-COUNT-F2", .section = "5", .value = 0x0c, .mask = 0xfe, .max_bytes = 2};
@@ -191,7 +190,7 @@ struct CycleCountF3 {
     bool operator==(const CycleCountF3&) const = default;
 };
 
-/// Which of the unit's events occurred: bit n is event n.
+/// The unit's events that occurred: bit n is event n.
 struct Event {
     static constexpr PacketInfo info{.name = "EVENT", .section = "5", .value = 0x70, .mask = 0xf0, .max_bytes = 1};
     static constexpr bool is_header(std::uint8_t b) { return b >= 0x71 && b <= 0x7f; }
@@ -228,7 +227,7 @@ struct ContextFields {
     bool operator==(const ContextFields&) const = default;
 };
 
-/// The context of the instructions that follow; without its payload, the same as before.
+/// The context of the instructions that follow; without a payload, the same as before.
 struct Context : ContextFields {
     static constexpr PacketInfo info{.name = "CONTEXT", .section = "6", .value = 0x80, .mask = 0xfe, .max_bytes = 10};
     bool has_payload{};
@@ -240,7 +239,7 @@ struct Context : ContextFields {
     bool operator==(const Context&) const = default;
 };
 
-/// Where execution goes on. Compressed by its low bits against the most recent address.
+/// Where execution continues. Compressed by its low bits against the most recent address.
 struct ShortAddress {
     static constexpr PacketInfo info{
         .name = "ADDRESS-SHORT", .section = "6", .value = 0x94, .mask = 0xfc, .max_bytes = 3};
@@ -251,7 +250,7 @@ struct ShortAddress {
     bool operator==(const ShortAddress&) const = default;
 };
 
-/// Where execution goes on: 32 or 64 bits.
+/// Where execution continues: 32 or 64 bits.
 struct LongAddress {
     static constexpr PacketInfo info{
         .name = "ADDRESS-LONG", .section = "6", .value = 0x98, .mask = 0xf8, .max_bytes = 9};
@@ -262,7 +261,7 @@ struct LongAddress {
     bool operator==(const LongAddress&) const = default;
 };
 
-/// Where execution goes on: one of the three most recent addresses.
+/// Where execution continues: one of the three most recent addresses.
 struct ExactMatchAddress {
     static constexpr PacketInfo info{
         .name = "ADDRESS-EXACT-MATCH", .section = "6", .value = 0x90, .mask = 0xfc, .max_bytes = 1};
@@ -273,7 +272,7 @@ struct ExactMatchAddress {
     bool operator==(const ExactMatchAddress&) const = default;
 };
 
-/// A context, then the address where execution goes on in it.
+/// A context, and the address at which execution continues in it.
 struct AddressWithContext : ContextFields {
     static constexpr PacketInfo info{
         .name = "ADDRESS-CONTEXT", .section = "6", .value = 0x80, .mask = 0xf8, .max_bytes = 18};
@@ -300,7 +299,7 @@ struct Atom {
 
 // ---- section 8
 
-/// The oldest P0 elements are architecturally executed.
+/// The oldest P0 elements were architecturally executed.
 struct Commit {
     static constexpr PacketInfo info{.name = "COMMIT", .section = "8", .value = 0x2d, .mask = 0xff, .max_bytes = 6};
     std::uint32_t count{};
@@ -312,7 +311,7 @@ struct Commit {
     bool operator==(const Commit&) const = default;
 };
 
-/// The newest P0 elements never happened; with M, and the newest of the rest was mispredicted. Format 1.
+/// The newest P0 elements did not happen; with M, also the newest remaining one was mispredicted. Format 1.
 struct CancelF1 {
     static constexpr PacketInfo info{.name = "CANCEL-F1", .section = "8", .value = 0x2e, .mask = 0xfe, .max_bytes = 6};
     std::uint32_t count{};
@@ -362,8 +361,8 @@ struct Mispredict {
 
 // ---- section 9
 
-/// An exception; the address packet after it says where it returns to. In an ETE, PE Reset and Transaction Failure are
-/// exceptions too and hold the header of an unknown address.
+/// An exception; the next address packet has the return address. In an ETE, PE Reset and Transaction Failure are
+/// exceptions too and have the header of an unknown address.
 struct Exception {
     static constexpr PacketInfo info{.name = "EXCEPTION", .section = "9", .value = 0x06, .mask = 0xff, .max_bytes = 3};
     std::uint8_t type_4_0{}, type_9_5{};
@@ -378,7 +377,7 @@ struct Exception {
             w.byte(fixed<7, 0>(0x70));
     }
     [[nodiscard]] constexpr unsigned type() const { return type_9_5 * 32U + type_4_0; }
-    /// No address packet follows as part of the exception.
+    /// Whether no address packet belongs to the exception.
     [[nodiscard]] constexpr bool address_unknown(const Config& c) const {
         return is_pe_reset(c) || is_transaction_failure(c);
     }
@@ -386,7 +385,7 @@ struct Exception {
     [[nodiscard]] constexpr bool is_transaction_failure(const Config& c) const {
         return c.ete() && !more && type_4_0 == 0x18;
     }
-    /// The address after it is also the target of the branch before: E is 10.
+    /// Whether the next address is also the target of the branch before: E is 10.
     [[nodiscard]] constexpr bool at_branch_target() const { return e1 && !e0; }
     bool operator==(const Exception&) const = default;
 };
@@ -404,7 +403,7 @@ struct ExceptionReturn {
 
 // ---- section 10
 
-/// Instructions executed whose path was not traced in full, and where execution goes on.
+/// A number of instructions whose path was not traced in full, and where execution continues.
 struct Q {
     static constexpr PacketInfo info{.name = "Q", .section = "10", .value = 0xa0, .mask = 0xf0, .max_bytes = 10};
     static constexpr std::uint32_t types = 0b1001'1100'0110'0111;  // 0 1 2 5 6 A B C F
@@ -412,7 +411,7 @@ struct Q {
     static constexpr std::string_view needs = "a trace unit with Q elements (TRCIDR0.QSUPP)";
     static constexpr bool allowed(const Config& c) { return c.q_elements; }
     SentAddress address{.value = 0, .bytes = 1};  ///< types 5, 6, A and B
-    std::uint32_t count{};                        ///< instructions; all types but F
+    std::uint32_t count{};                        ///< number of instructions; in all types except F
     std::uint8_t type{};                          ///< 0 to 2: entry of the address history
 
     static void fields(auto& w, auto& p, const Config&) {
@@ -432,7 +431,7 @@ struct Q {
 
 // ---- section 11
 
-/// A P0 instruction at this address was executed and taken, none before it was.
+/// A P0 instruction at this address was executed and taken; no earlier one was.
 struct ShortSourceAddress {
     static constexpr PacketInfo info{
         .name = "SOURCE-ADDRESS-SHORT", .section = "11", .value = 0xb4, .mask = 0xfe, .max_bytes = 3};
@@ -492,7 +491,7 @@ struct TransactionCommit {
     bool operator==(const TransactionCommit&) const = default;
 };
 
-/// A value that the program gave to the trace unit, and at which exception level.
+/// A value that the program passed to the trace unit, and the exception level.
 struct Instrumentation {
     static constexpr PacketInfo info{
         .name = "INSTRUMENTATION", .section = "11", .value = 0x09, .mask = 0xff, .max_bytes = 10};
@@ -511,7 +510,7 @@ struct Instrumentation {
 
 // ---- section 12 and data trace markers. An ETE has none of them.
 
-/// What all packets of conditional trace need.
+/// Properties shared by all packets of conditional trace.
 struct ConditionalPacket {
     static constexpr std::string_view needs = "an ETMv4 that traces conditional instructions (TRCCONFIGR.COND)";
     static constexpr bool allowed(const Config& c) { return c.conditional != 0 && !c.ete(); }
@@ -542,7 +541,7 @@ struct ConditionalInstructionF2 : ConditionalPacket {
     bool operator==(const ConditionalInstructionF2&) const = default;
 };
 
-/// Several conditional instructions: count and one more with F.
+/// Several conditional instructions: `count`, and one more with F.
 struct ConditionalInstructionF3 : ConditionalPacket {
     static constexpr PacketInfo info{
         .name = "CONDITIONAL-INSTRUCTION-F3", .section = "12", .value = 0x6d, .mask = 0xff, .max_bytes = 2};
@@ -579,7 +578,7 @@ struct ConditionalResultF1 : ConditionalPacket {
     bool operator==(const ConditionalResultF1&) const = default;
 };
 
-/// Format 1 with the results of two.
+/// Format 1 with two results.
 struct ConditionalResultsF1 : ConditionalPacket {
     static constexpr PacketInfo info{
         .name = "CONDITIONAL-RESULTS-F1", .section = "12", .value = 0x68, .mask = 0xfc, .max_bytes = 13};
@@ -594,7 +593,7 @@ struct ConditionalResultsF1 : ConditionalPacket {
     bool operator==(const ConditionalResultsF1&) const = default;
 };
 
-/// Format 2: bits 1:0 are the result token; bit 2 set: the key goes on by 2, else by 1.
+/// Format 2: bits 1:0 are the result token; the key advances by 2 if bit 2 is set, otherwise by 1.
 struct ConditionalResultF2 : ConditionalPacket {
     static constexpr PacketInfo info{
         .name = "CONDITIONAL-RESULT-F2", .section = "12", .value = 0x48, .mask = 0xf8, .max_bytes = 1};
@@ -631,7 +630,7 @@ struct ConditionalResultF4 : ConditionalPacket {
     bool operator==(const ConditionalResultF4&) const = default;
 };
 
-/// A place that the data trace stream has too, by number.
+/// A place that also exists in the data trace stream, by number.
 struct NumberedDataSyncMarker {
     static constexpr PacketInfo info{
         .name = "NUMBERED-DATA-SYNC-MARKER", .section = "13", .value = 0x20, .mask = 0xf8, .max_bytes = 1};
@@ -643,7 +642,7 @@ struct NumberedDataSyncMarker {
     bool operator==(const NumberedDataSyncMarker&) const = default;
 };
 
-/// A place that the data trace stream has too.
+/// A place that also exists in the data trace stream.
 struct UnnumberedDataSyncMarker {
     static constexpr PacketInfo info{
         .name = "UNNUMBERED-DATA-SYNC-MARKER", .section = "13", .value = 0x28, .mask = 0xf8, .max_bytes = 1};
@@ -658,7 +657,7 @@ struct UnnumberedDataSyncMarker {
 
 // ---- all of them
 
-/// Those known by their first byte, the most frequent first.
+/// Packets identified by their first byte, the most frequent first.
 using HeaderPackets = wire::PacketList<
     Atom, ShortAddress, LongAddress, ExactMatchAddress, CycleCountF3, CycleCountF2, Exception, AddressWithContext,
     Context, Timestamp, TraceOn, TraceInfo, ExceptionReturn, TimestampMarker, CycleCountF1, Commit, CancelF1,
@@ -666,7 +665,7 @@ using HeaderPackets = wire::PacketList<
     TransactionStart, TransactionCommit, Instrumentation, FunctionReturn, ConditionalInstructionF1,
     ConditionalInstructionF2, ConditionalInstructionF3, ConditionalFlush, ConditionalResultF1, ConditionalResultsF1,
     ConditionalResultF2, ConditionalResultF3, ConditionalResultF4, NumberedDataSyncMarker, UnnumberedDataSyncMarker>;
-/// Those that begin with 0, by their second byte.
+/// Packets that begin with 0, identified by their second byte.
 using ExtensionPackets = wire::PacketList<ASync, Discard, Overflow, BranchFutureFlush>;
 
 namespace detail {
@@ -681,7 +680,7 @@ struct Joined<wire::PacketList<A...>, wire::PacketList<B...>> {
 using Packets = detail::Joined<HeaderPackets, ExtensionPackets>::List;
 using Packet = detail::Joined<HeaderPackets, ExtensionPackets>::Variant;
 
-/// A packet may have this first byte (of an extension packet: second).
+/// Whether a packet may have this first byte (for an extension packet: second).
 template <class P>
 [[nodiscard]] constexpr bool is_header(std::uint8_t byte) {
     if constexpr (requires { P::is_header(byte); })

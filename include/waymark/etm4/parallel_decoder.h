@@ -24,8 +24,8 @@ namespace waymark::etm4 {
 /// Decodes one trace unit's instruction stream, in chunks of any size.
 class ParallelDecoder final : public follow::HeldParallel {
 public:
-    /// Everything is borrowed and must outlive the decoder. `code` must be safe to call from several threads. `sink` is
-    /// called by one thread at a time, not always the same; if it splits, its forks by several.
+    /// Everything is borrowed and must outlive the decoder. `code` must be thread-safe. `sink` is called by one thread
+    /// at a time, not always the same; if it splits, several threads call its forks.
     ParallelDecoder(const Config& config, const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
                     const Options& options);
 };

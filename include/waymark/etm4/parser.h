@@ -1,4 +1,4 @@
-/// Bytes → packets (docs/spec/etm4.md, sections 2 and 3). A byte or packet that cannot be begins a gap, which ends at
+/// Parses bytes to packets (docs/spec/etm4.md, sections 2 and 3). An invalid byte or packet begins a gap, which ends at
 /// the next A-sync: nothing in between can be trusted.
 #pragma once
 
@@ -21,7 +21,7 @@ template <class List>
 struct HeaderDispatch;
 template <class... P>
 struct HeaderDispatch<wire::PacketList<P...>> {
-    /// By index into the list: compiled to a jump table.
+    /// By index in the list: compiled to a jump table.
     template <class Take>
     WM_INLINE static Parsed parse(unsigned index, Bytes bytes, const Config& config, Take&& take) {
         return parse_at(index, bytes, config, take, std::index_sequence_for<P...>());
@@ -41,7 +41,7 @@ private:
     }
 };
 
-/// One packet at the start of `bytes`, which must not be empty and whose first byte must not be 0. Stateless.
+/// Parses one packet at the start of `bytes`, which must not be empty and whose first byte must not be 0. Stateless.
 template <class Take>
 WM_INLINE Parsed parse_one(Bytes bytes, const Config& config, Take&& take) {
     const std::uint8_t header = bytes[0];
@@ -50,7 +50,7 @@ WM_INLINE Parsed parse_one(Bytes bytes, const Config& config, Take&& take) {
     return HeaderDispatch<HeaderPackets>::parse(header_table[header], bytes, config, take);
 }
 
-/// What wire::PacketParser asks of a protocol.
+/// The interface that wire::PacketParser requires from a protocol.
 struct ParserRules {
     using Config = etm4::Config;
     using Packets = etm4::Packets;
@@ -77,7 +77,7 @@ struct ParserRules {
     }
 };
 
-/// A stream of packets, in chunks of any size; `Handler` takes every packet of `Packets`, and Gap.
+/// Parses a stream of packets, in chunks of any size; `Handler` takes every packet of `Packets`, and Gap.
 template <class Handler>
 using Parser = wire::SharedParser<ParserRules, Handler>;
 /// The same, compiled for the handler: for decoders.

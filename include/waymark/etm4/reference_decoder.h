@@ -1,6 +1,6 @@
-/// Packets + program image → executed instructions, by the steps of the specification (docs/spec/etm4.md, section 14).
-/// Clear, not fast: every element waits for its commit, and the program is walked anew each time. `Decoder` gives the
-/// same elements at speed, and tests hold the two together.
+/// Decodes packets with a program image to executed instructions, by the steps of the specification (docs/spec/etm4.md,
+/// section 14). Written for clarity, not speed: every element waits for its commit, and the program is walked again
+/// each time. `Decoder` gives the same elements at speed, and tests compare the two.
 #pragma once
 
 #include "waymark/etm4/config.h"
@@ -16,9 +16,9 @@ class ReferenceDecoder final : public follow::HeldDecoder {
 public:
     /// `code` and `out` are borrowed and must outlive the decoder.
     ReferenceDecoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out);
-    /// Goes on as if all before `at` were read, a packet began there, and the core was in this state: delivers a
-    /// `TraceOn` of the reason `recovered`. `threshold`: of cycle counts. For who knows without a Trace Info
-    /// (recover.h); before anything is fed.
+    /// Continues as if everything before `at` had been read, a packet began there, and the core was in this state:
+    /// delivers a `TraceOn` with the reason `recovered`. `threshold`: of cycle counts. For callers that know the state
+    /// without a Trace Info (recover.h); call it before anything is fed.
     void begin_at(Offset at, const follow::Standing& standing, std::uint32_t threshold);
 
 private:

@@ -1,6 +1,6 @@
-/// Registers of an ETMv4 or ETE trace unit, field by field (docs/spec/etm4-registers.md, section 1; what decides how
-/// bytes are read: docs/spec/etm4.md, section 1). Each is described once: one function names its fields, and reading,
-/// writing, printing and checking walk it. A field whose meaning differs between ETMv4 and ETE has one name that says
+/// Registers of an ETMv4 or ETE trace unit, field by field (docs/spec/etm4-registers.md, section 1; for registers that
+/// decide how bytes are read: docs/spec/etm4.md, section 1). Each is described once: one function names its fields, and
+/// reading, writing, printing and checking use it. A field whose meaning differs between ETMv4 and ETE has one name for
 /// both.
 #pragma once
 
@@ -1448,7 +1448,7 @@ struct Registers {
         });
         return found;
     }
-    /// The word at this offset; none if no register has it.
+    /// The word at this offset; nullopt if there is no register.
     [[nodiscard]] std::optional<std::uint32_t> get(unsigned offset) const {
         std::optional<std::uint32_t> value;
         visit(*this, offset,

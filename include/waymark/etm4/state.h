@@ -19,24 +19,25 @@
 
 namespace waymark::etm4 {
 
-/// An address and which instruction set's alignment it was sent in.
+/// An address, and the alignment (of an instruction set) with which it was sent.
 struct KnownAddress {
     Address address{};
     bool is1{};
-    std::uint64_t known = ~std::uint64_t{0};  ///< bits of the address that are known: all, once a Trace Info was seen
+    std::uint64_t known = ~std::uint64_t{0};  ///< the known bits of the address: all of them after a Trace Info
     friend bool operator==(const KnownAddress&, const KnownAddress&) = default;
 };
 
-/// The three most recent addresses, the last one first. A default one knows nothing, as before the first Trace Info.
+/// The three most recent addresses, the newest first. A default-constructed one has no known bits, as before the first
+/// Trace Info.
 class AddressHistory {
 public:
-    /// As every Trace Info makes it.
+    /// Resets as a Trace Info packet does.
     void reset() { entries_.fill(KnownAddress{}); }
     void forget() { *this = {}; }
 
     [[nodiscard]] const KnownAddress& entry(unsigned i) const { return entries_[i % 3]; }
 
-    /// The whole address: bits that are not sent come from the most recent address. For a 32-bit form they are bits
+    /// The complete address: bits that are not sent come from the most recent address. For a 32-bit form these are bits
     /// 63:32.
     [[nodiscard]] WM_INLINE KnownAddress complete(const SentAddress& sent) const {
         // Bits below the alignment are never sent and always 0.
@@ -47,7 +48,7 @@ public:
     }
     /// Completes an address and makes it the most recent one.
     WM_INLINE KnownAddress take(const SentAddress& sent) { return push(complete(sent)); }
-    /// An exact match: the entry becomes the most recent one too.
+    /// An exact match: the entry also becomes the most recent one.
     WM_INLINE KnownAddress match(unsigned i) { return push(entry(i)); }
     /// The "unknown address" of an exception without one.
     void push_unknown() { push(KnownAddress{}); }
@@ -66,7 +67,7 @@ private:
     std::array<KnownAddress, 3> entries_{nothing, nothing, nothing};
 };
 
-/// An address in its shortest form: an entry of the history, or the bits to send.
+/// An address in its shortest form: an entry of the history, or bits to send.
 struct CompressedAddress {
     std::optional<std::uint8_t> entry{};
     SentAddress sent{};
@@ -78,10 +79,10 @@ struct CompressedAddress {
 /// The last timestamp.
 class TimestampState {
 public:
-    /// As every Trace Info makes it: bits not sent are 0.
+    /// Resets as a Trace Info packet does: bits that are not sent are 0.
     void reset() { value_ = 0, known_ = true; }
     void forget() { *this = {}; }
-    /// Takes a timestamp's value in and gives back the whole one; `known()` says whether its high bits are.
+    /// Takes the value of a timestamp and returns the completed one; `known()` tells whether its high bits are valid.
     std::uint64_t take(const TimestampValue& sent) {
         const unsigned width = timestamp_bits(sent.bytes);
         if (width >= 64) {
@@ -104,22 +105,22 @@ private:
 /// The fewest bytes that turn the timestamp `last` into `to`.
 [[nodiscard]] TimestampValue compress_timestamp(std::uint64_t to, std::uint64_t last);
 
-/// What a cycle count packet says, with the threshold and MAXSPEC in it.
+/// The contents of a cycle count packet, with threshold and MAXSPEC applied.
 struct CycleCount {
-    std::optional<std::uint32_t> commit{};  ///< P0 elements to commit; none in commit mode 1
+    std::optional<std::uint32_t> commit{};  ///< P0 elements to commit; nullopt in commit mode 1
     std::optional<std::uint32_t> cycles{};  ///< none: unknown
     friend bool operator==(const CycleCount&, const CycleCount&) = default;
 };
 
-/// What a packet means in its place. Members that a packet does not have are absent.
+/// The meaning of a packet in its context. Members that a packet lacks are absent.
 struct Meaning {
     std::optional<KnownAddress> address{};
-    std::optional<std::uint64_t> timestamp{};  ///< the whole timestamp; absent while its high bits are not known
+    std::optional<std::uint64_t> timestamp{};  ///< the complete timestamp; absent while its high bits are not known
     std::optional<CycleCount> count{};
     friend bool operator==(const Meaning&, const Meaning&) = default;
 };
 
-/// All state at the level of packets. Fed every packet and gap of a stream in order.
+/// The complete state at packet level. Receives every packet and gap of a stream in order.
 class PacketState {
 public:
     PacketState() = default;
@@ -152,24 +153,25 @@ public:
     Meaning operator()(const CycleCountF2& p) const { return counted(count(p)); }
     Meaning operator()(const CycleCountF3& p) const { return counted(count(p)); }
     Meaning operator()(const auto&) const { return {}; }
-    /// What was known is known no more, until the next Trace Info.
+    /// The state is unknown until the next Trace Info.
     void operator()(const Gap&) {
         addresses_.forget();
         timestamps_.forget();
         threshold_ = 0;
     }
 
-    /// What a cycle count packet says.
+    /// The contents of a cycle count packet.
     [[nodiscard]] WM_INLINE CycleCount count(const CycleCountF1& p) const {
         return count(p.commit, p.unknown ? std::nullopt : std::optional(p.count));
     }
     [[nodiscard]] WM_INLINE CycleCount count(const CycleCountF2& p) const {
-        // With F the count is near MAXSPEC; a MAXSPEC too small for it cannot be, and commits nothing.
+        // With F the count is relative to MAXSPEC; if MAXSPEC is too small for it, the packet is invalid and commits
+        // nothing.
         const std::uint64_t from_maximum = std::uint64_t{p.commit} + config_.max_speculation;
         return count(!p.from_maximum ? p.commit + 1U : from_maximum < 15 ? 0 : from_maximum - 15, p.count);
     }
     [[nodiscard]] WM_INLINE CycleCount count(const CycleCountF3& p) const { return count(p.commit + 1U, p.count); }
-    /// The cycles of a timestamp, which have no threshold taken off (section 5).
+    /// The cycles in a timestamp, from which no threshold is subtracted (section 5).
     [[nodiscard]] WM_INLINE std::uint32_t cycles(const Timestamp& p) const {
         return p.cycles & ((1U << config_.cycle_count_bits) - 1);
     }
@@ -186,7 +188,7 @@ public:
     [[nodiscard]] AddressHistory& addresses() { return addresses_; }
     [[nodiscard]] const TimestampState& timestamps() const { return timestamps_; }
     [[nodiscard]] TimestampState& timestamps() { return timestamps_; }
-    /// Of cycle counts, from the last Trace Info.
+    /// The threshold of cycle counts, from the last Trace Info.
     [[nodiscard]] std::uint32_t threshold() const { return threshold_; }
     friend bool operator==(const PacketState&, const PacketState&) = default;
 

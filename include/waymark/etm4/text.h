@@ -1,5 +1,5 @@
-/// Packets ↔ text: the notation of `waymark packets` and of .wmt tests, `ADDRESS-SHORT address=0x2ebc/2/IS0`.
-/// docs/spec/etm4.md has the names and fields.
+/// Converts packets to text and back, in the notation of `waymark packets` and of .wmt tests: `ADDRESS-SHORT
+/// address=0x2ebc/2/IS0`. docs/spec/etm4.md has the names and fields.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace waymark::etm4 {
 
-/// The fields alone: `address=0x2ebc/2/IS0`.
+/// Only the fields: `address=0x2ebc/2/IS0`.
 template <class P>
 [[nodiscard]] std::string fields_text(const P& packet, const Config& config) {
     std::string out;
@@ -30,15 +30,15 @@ template <class P>
     return std::string(P::info.name) + (fields.empty() ? "" : " ") + fields;
 }
 
-/// The inverse of to_text. `bad_format`: no packet has that name, the configuration has no such packet, or a field is
-/// missing, in the wrong place or no value of its kind; the message names it.
+/// The inverse of to_text. `bad_format`: unknown name, the configuration lacks the packet, or a field is missing, in
+/// the wrong place or has an invalid value; the message names it.
 [[nodiscard]] Result<Packet> from_text(std::string_view text, const Config& config);
 
 /// Exception level, security state, width and identifiers: `EL1 Non-secure AArch64, VMID 0x5, Context ID 0x12`.
 [[nodiscard]] std::string context_text(const ContextFields& context, const Config& config);
 
-/// Says what packets mean that are partial on the wire: keeps the state they are compressed against, and nothing of the
-/// program. Fed every packet and gap of a stream in order.
+/// Explains packets that are partial on the wire: keeps the state they are compressed against, and nothing about the
+/// program. Receives every packet and gap of a stream in order.
 class Explainer {
 public:
     explicit Explainer(const Config& config);
@@ -46,10 +46,10 @@ public:
     Explainer(const Explainer&) = delete;
     Explainer& operator=(const Explainer&) = delete;
 
-    /// A short phrase, such as `to 0xffffffc000083c00 A64`; empty when the fields say it all. Of addresses that cannot
-    /// be completed, because no Trace Info came yet, each unknown hexadecimal digit is `?`.
+    /// A short phrase, such as `to 0xffffffc000083c00 A64`; empty if the fields are enough. In an address that cannot
+    /// be completed, because there was no Trace Info yet, each unknown hexadecimal digit is `?`.
     [[nodiscard]] std::string operator()(const Packet& packet);
-    /// What was known is known no more.
+    /// The state is unknown from here on.
     void operator()(const Gap& gap);
 
 private:

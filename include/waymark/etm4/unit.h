@@ -7,7 +7,7 @@
 
 namespace waymark::etm4 {
 
-/// An ETE 1.0 as its trace comes from a core of Armv9, and the ETMv4 of a Cortex-A53, in this order.
+/// An ETE 1.0 of an Armv9 core, and the ETMv4 of a Cortex-A53, in this order.
 [[nodiscard]] const std::array<const flow::UnitFactory*, 2>& unit_factories();
 
 }  // namespace waymark::etm4

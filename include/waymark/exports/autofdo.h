@@ -1,4 +1,5 @@
-/// Answers → a sample profile of LLVM as text: `clang -fprofile-sample-use`, `llvm-profdata merge --sample`.
+/// Exports answers as a sample profile of LLVM in text form: `clang -fprofile-sample-use`, `llvm-profdata merge
+/// --sample`.
 #pragma once
 
 #include "waymark/core/byte_sink.h"
@@ -6,12 +7,12 @@
 
 namespace waymark::exports {
 
-/// Per function its entries, and per line and discriminator the most often executed instruction, with what it called.
-/// Inlined calls are nested in what they were inlined into, as clang looks for them. Lines are counted from that of the
-/// function's name, as debug information has it; where it does not, from the line the function's code begins at.
-/// Discriminators are written only for code that LLVM compiled: other compilers' discriminators mean something else. Of
-/// program flow, lines that never ran have a count of 0. What has no source line or no linkage name is left out, and
-/// the report says how much of all that is. Errors: `not_found`: no source lines are known.
+/// For each function the number of entries, and for each line and discriminator the most executed instruction, with its
+/// calls. Inlined calls are nested in their callers, where clang expects them. Lines are relative to the line of the
+/// function's declaration in debug information, or if it lacks that, to the first line of the function's code.
+/// Discriminators are written only for code that LLVM compiled, since other compilers' discriminators have another
+/// meaning. From program flow, lines that never ran have a count of 0. Code without source line or linkage name is
+/// omitted, and the report states how much. Errors: `not_found`: no source lines are known.
 [[nodiscard]] Result<ExportReport> write_autofdo(const answers::Answers& answers, ByteSink& sink);
 
 }  // namespace waymark::exports

@@ -1,4 +1,4 @@
-/// Answers → a profile in Callgrind's format: KCachegrind, QCachegrind, callgrind_annotate.
+/// Exports answers in Callgrind's format: KCachegrind, QCachegrind, callgrind_annotate.
 #pragma once
 
 #include "waymark/core/byte_sink.h"
@@ -7,11 +7,11 @@
 namespace waymark::exports {
 
 struct CallgrindOptions {
-    std::size_t metric = 0;  ///< the first column; all are in the file
+    std::size_t metric = 0;  ///< metric in the first column; the file contains all metrics
 };
 
-/// Costs per instruction and line, calls with what passed in them, jumps with their counts. Where there are no
-/// instructions, costs per function, at the line it begins in. Errors: `not_found`: there are no costs.
+/// Costs by instruction and line, calls with their inclusive costs, jumps with their counts. Without instructions,
+/// costs by function, at the function's first line. Errors: `not_found`: there are no costs.
 [[nodiscard]] Result<ExportReport> write_callgrind(const answers::Answers& answers, const CallgrindOptions& options,
                                                    ByteSink& sink);
 

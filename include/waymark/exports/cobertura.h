@@ -1,4 +1,4 @@
-/// Answers → coverage as Cobertura XML, which GitLab, Jenkins and Azure show.
+/// Exports answers as Cobertura XML, which GitLab, Jenkins and Azure show.
 #pragma once
 
 #include "waymark/core/byte_sink.h"
@@ -8,12 +8,12 @@
 namespace waymark::exports {
 
 struct CoberturaOptions {
-    std::uint64_t time{};  ///< when it was made, in seconds since 1970
+    std::uint64_t time{};  ///< time of creation, in seconds since 1970
     CoveredSources coverage{};
 };
 
 /// Packages are folders, classes are files. Code that was not observed is named in a comment and counts as not
-/// executed. Errors as of `write_lcov`.
+/// executed. Errors: the errors of `write_lcov`.
 [[nodiscard]] Result<ExportReport> write_cobertura(const answers::Answers& answers, const CoberturaOptions& options,
                                                    ByteSink& sink);
 

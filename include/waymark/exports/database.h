@@ -1,4 +1,4 @@
-/// Reads SQLite files: those that write_sqlite() wrote (exports/sqlite.h), with what their tables mean, and others.
+/// Reads SQLite files: files of write_sqlite() (exports/sqlite.h), with the meanings of their tables, and others.
 #pragma once
 
 #include <cstddef>
@@ -21,24 +21,25 @@ struct KnownTable {
     struct Column {
         std::string name, type, refers, what;
     };
-    std::string name, what;  ///< what: empty in files that are none of Waymark's
+    std::string name, what;  ///< what: empty in files of other programs
     bool view = false;
-    std::optional<std::uint64_t> rows{};  ///< none of a view that is not Waymark's: it might take for ever
+    std::optional<std::uint64_t>
+        rows{};  ///< nullopt for a view that is not Waymark's: counting its rows might take for ever
     std::vector<Column> columns{};
 };
 
-/// The rows that one SELECT gives, one after another. It ends before its database.
+/// Iterates over the rows of one SELECT. Must be destroyed before its database.
 class DatabaseRows {
 public:
-    /// Goes to the first row, then to the next; false: there is none. `bad_format`: what SQLite says, and what helps.
+    /// Moves to the first row, then to the next; false at the end. `bad_format`: SQLite's message, with a hint.
     [[nodiscard]] Result<bool> next();
     [[nodiscard]] std::size_t columns() const;
     [[nodiscard]] std::string_view name(std::size_t column) const;
-    // Of the row that next() went to.
+    // Whether a value of the current row is null.
     [[nodiscard]] bool is_null(std::size_t column) const;
     [[nodiscard]] bool is_number(std::size_t column) const;
-    /// As text, which need not be UTF-8; empty for null. Bytes are hexadecimal, as SQL's hex() has them, but in small
-    /// letters.
+    /// A value as text, which need not be UTF-8; empty for null. Blobs are hexadecimal, as from SQL's hex(), but in
+    /// lower case.
     [[nodiscard]] std::string text(std::size_t column) const;
 
 private:
@@ -49,14 +50,15 @@ private:
     std::unique_ptr<sqlite3_stmt, Close> statement_;
 };
 
-/// A database, open for reading and for nothing else: no other files, no settings.
+/// A database, opened only for reading: no other files, no settings.
 class Database {
 public:
-    /// Errors: `not_found`: there is no such file; `unreadable`; `bad_format`: it is no SQLite database, or a cut one.
+    /// Errors: `not_found`: there is no such file; `unreadable`; `bad_format`: not an SQLite database, or a truncated
+    /// one.
     [[nodiscard]] static Result<Database> open(const std::string& path);
 
-    /// Runs one SELECT. `usage`: the text is no SELECT, has several statements, or SQLite refuses it; the message then
-    /// lists the tables, or the columns of the tables that the text names.
+    /// Runs one SELECT. `usage`: the text is not a SELECT, has several statements, or SQLite refuses it; the message
+    /// then lists the tables, or the columns of the tables that the text names.
     [[nodiscard]] Result<DatabaseRows> select(const std::string& sql) const;
     /// All tables of the file, with the descriptions from Waymark's table `schema`, if the file has it. Errors:
     /// `bad_format`.
@@ -66,7 +68,7 @@ private:
     struct Close {
         void operator()(sqlite3* db) const;
     };
-    /// Calls `row` for each row that `sql` gives, with `name` for its `?`. Errors: `bad_format`: what SQLite says.
+    /// Calls `row` for each row of `sql`, with `name` bound to its `?`. Errors: `bad_format`: SQLite's message.
     template <class Row>
     Status ask(const std::string& sql, const std::string& name, Row&& row) const;
 

@@ -1,4 +1,4 @@
-/// Answers → folded stacks, a line each: `main;sort;compare 42`, for flamegraph.pl, inferno, speedscope.
+/// Exports answers as folded stacks, one on each line: `main;sort;compare 42`, for flamegraph.pl, inferno, speedscope.
 #pragma once
 
 #include "waymark/core/byte_sink.h"
@@ -10,8 +10,8 @@ struct FoldedOptions {
     std::size_t metric = 0;  ///< index of Answers::metrics
 };
 
-/// Every path of the call tree with costs of its own. Where there is no call tree, every function by itself, and the
-/// report says so. Errors: `not_found`: there are no costs at all.
+/// Every path of the call tree that has costs of its own. Without a call tree, every function by itself, and the report
+/// says so. Errors: `not_found`: there are no costs.
 [[nodiscard]] Result<ExportReport> write_folded(const answers::Answers& answers, const FoldedOptions& options,
                                                 ByteSink& sink);
 

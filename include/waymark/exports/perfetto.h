@@ -1,4 +1,4 @@
-/// Answers → a Perfetto trace (protobuf TrackEvents): ui.perfetto.dev and trace_processor open it.
+/// Exports answers as a Perfetto trace (protobuf TrackEvents), for ui.perfetto.dev and trace_processor.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,8 @@
 namespace waymark::exports {
 
 struct PerfettoOptions {
-    /// Most bytes; without: three times the bytes of the trace. Slices shorter than what fits are merged or left out.
+    /// Maximum size in bytes; nullopt: three times the size of the trace. Slices too short to fit are merged or
+    /// omitted.
     std::optional<std::uint64_t> max_bytes{};
 };
 

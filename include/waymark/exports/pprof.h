@@ -1,4 +1,4 @@
-/// Answers → a profile of pprof (gzip'd profile.proto): `go tool pprof`, Pyroscope, Parca, Polar Signals.
+/// Exports answers as a profile of pprof (gzip'd profile.proto), for `go tool pprof`, Pyroscope, Parca, Polar Signals.
 #pragma once
 
 #include "waymark/core/byte_sink.h"
@@ -7,10 +7,10 @@
 namespace waymark::exports {
 
 struct PprofOptions {
-    std::size_t metric = 0;  ///< shown first; all are in the file
+    std::size_t metric = 0;  ///< metric shown first; the file contains all metrics
 };
 
-/// Paths of the call tree; where there is none, instructions with their lines. Errors: `not_found`: there are no costs.
+/// Paths of the call tree; without a tree, instructions with their lines. Errors: `not_found`: there are no costs.
 [[nodiscard]] Result<ExportReport> write_pprof(const answers::Answers& answers, const PprofOptions& options,
                                                ByteSink& sink);
 

@@ -1,4 +1,5 @@
-/// Answers → a file of speedscope.app: what ran when (evented profiles) and who called whom (sampled profiles).
+/// Exports answers as a file of speedscope.app: execution over time (evented profiles) and the call tree (sampled
+/// profiles).
 #pragma once
 
 #include <optional>
@@ -9,13 +10,13 @@
 namespace waymark::exports {
 
 struct SpeedscopeOptions {
-    std::size_t metric = 0;  ///< index of Answers::metrics, of the sampled profile
-    /// Most bytes; the timeline is made coarser until it fits. Without: what the timeline has.
+    std::size_t metric = 0;  ///< metric of the sampled profile, index of Answers::metrics
+    /// Maximum size in bytes; the timeline is made coarser until it fits. nullopt: the timeline is not reduced.
     std::optional<std::uint64_t> max_bytes{};
 };
 
-/// An evented profile per track, and a sampled one of the call tree, or of functions alone where there is none. Errors:
-/// `not_found`: neither timeline nor costs; `usage`: what cannot be made coarser is larger than `max_bytes`.
+/// An evented profile for each track, and a sampled one of the call tree, or of functions if there is no tree. Errors:
+/// `not_found`: neither timeline nor costs; `usage`: the parts that cannot be reduced are larger than `max_bytes`.
 [[nodiscard]] Result<ExportReport> write_speedscope(const answers::Answers& answers, const SpeedscopeOptions& options,
                                                     ByteSink& sink);
 

@@ -1,4 +1,4 @@
-/// Answers → one SQLite file, whose tables explain themselves; and the document that shows them.
+/// Exports answers as one SQLite file with descriptions of its tables; and writes the document about them.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,7 @@ struct ExampleQuery {
 };
 [[nodiscard]] std::span<const ExampleQuery> example_queries();
 
-/// The statements that make the tables and views, with the meaning of each column as a comment.
+/// The statements that create the tables and views, with the meaning of each column as a comment.
 [[nodiscard]] std::string sqlite_schema();
 /// docs/sqlite-schema.md.
 [[nodiscard]] std::string sqlite_document();

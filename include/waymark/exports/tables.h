@@ -1,4 +1,4 @@
-/// Answers as tables, each described once: CSV, JSON lines, SQLite and their documentation are written from that.
+/// Answers as tables. Each is described once, for CSV, JSON lines, SQLite and their documentation.
 #pragma once
 
 #include <cstdint>
@@ -16,38 +16,38 @@ namespace waymark::exports {
 struct Column {
     enum class Type : std::uint8_t {
         integer,
-        address,  ///< 64 bits: hexadecimal where it is text
+        address,  ///< 64 bits: hexadecimal in text
         real,
         text,
     };
     std::string_view name;
     Type type{};
     std::string_view what;      ///< its meaning, in words
-    std::string_view refers{};  ///< `functions.id`; empty: to nothing
+    std::string_view refers{};  ///< such as `functions.id`; empty: nothing
 };
 
-/// A value; the first alternative: there is none.
+/// A value, or none: the first alternative.
 using Cell = std::variant<std::monostate, std::uint64_t, double, std::string_view>;
-/// Borrowed for the call; as many as there are columns.
+/// Borrowed for the call; one cell for each column.
 using RowSink = std::function<void(std::span<const Cell>)>;
 
 struct TableInfo {
     std::string_view name, what;
     std::span<const Column> columns;
-    /// Column 0 is a number of its own for each row, from 0 up.
+    /// Column 0 is the row's number, from 0 on.
     bool has_id{};
     void (*rows)(const answers::Answers&, const RowSink&);
 };
 
-/// Every table, in the order in which a reader would want them.
+/// Every table, in the order of importance for readers.
 [[nodiscard]] std::span<const TableInfo> tables();
-/// Null: there is none of that name.
+/// Null if there is no table with that name.
 [[nodiscard]] const TableInfo* find_table(std::string_view name);
 
-/// A header line, then a line for each row (RFC 4180). Text that a spreadsheet would run as a formula has an apostrophe
-/// before it and is quoted. Cannot fail; a table without rows is its header.
+/// A header line, then a line for each row (RFC 4180). Text that a spreadsheet would execute as a formula gets an
+/// apostrophe and quotes. Cannot fail; a table without rows has only its header.
 [[nodiscard]] ExportReport write_csv(const answers::Answers& answers, const TableInfo& table, ByteSink& sink);
-/// A JSON object for each row. Addresses are strings, `"0x8000"`; what is not known is null.
+/// A JSON object for each row. Addresses are strings, `"0x8000"`; unknown values are null.
 [[nodiscard]] ExportReport write_jsonl(const answers::Answers& answers, const TableInfo& table, ByteSink& sink);
 
 }  // namespace waymark::exports

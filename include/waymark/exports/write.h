@@ -1,4 +1,4 @@
-/// Answers in whichever format is asked for.
+/// Writes answers in any format.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,18 @@
 
 namespace waymark::exports {
 
-/// Formats look at what they have a use for.
+/// Each format uses the options that concern it.
 struct WriteOptions {
     std::size_t metric = 0;
-    std::optional<std::uint64_t> most_bytes{};  ///< of formats with a timeline
-    std::string image{};                        ///< of profiles of one image: ImageProfileOptions
+    std::optional<std::uint64_t> most_bytes{};  ///< for formats with a timeline
+    std::string image{};                        ///< for profiles of one image: ImageProfileOptions
     bool bolt_traces = false;                   ///< BoltOptions
     BranchListVersion branch_list_version{};
     CoveredSources coverage{};
     bool autofdo_as_loaded = false;  ///< ImageProfileOptions
 };
-/// `format`: any that is a single file of text or bytes; tables and databases have functions of their own. Errors: the
-/// errors of the format's function. Precondition: `format` is none of csv, jsonl and sqlite.
+/// `format`: a format that is a single file of text or bytes; tables and databases have functions of their own. Errors:
+/// the errors of the format's function. Precondition: `format` is not csv, jsonl or sqlite.
 [[nodiscard]] Result<ExportReport> write(const Format& format, const answers::Answers& answers,
                                          const WriteOptions& options, ByteSink& sink);
 

@@ -1,4 +1,4 @@
-/// A job on the cores of this machine: a process for each shard.
+/// Runs a job on the cores of this machine, with a process for each shard.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@
 namespace waymark::fleet {
 
 struct LocalOptions {
-    unsigned workers = 1;      ///< processes at a time
-    std::uint64_t retries{1};  ///< how often a shard that failed is run again
+    unsigned workers = 1;      ///< number of concurrent processes
+    std::uint64_t retries{1};  ///< how often a failed shard is run again
     ShardOptions shard;
-    /// Called when a shard ended, and now and then; takes shards done, failed, and to do. May be null.
+    /// Called when a shard ends, and regularly, with the numbers of shards done, failed, and to do. May be null.
     std::function<void(std::uint64_t done, std::uint64_t failed, std::uint64_t all)> progress{};
 };
 
 struct LocalOutcome {
     std::uint64_t shards{};            ///< of the plan
-    std::uint64_t were_done{}, ran{};  ///< before; that were decoded now
+    std::uint64_t were_done{}, ran{};  ///< shards done before; shards decoded now
     std::vector<std::uint32_t> failed;
 };
 
-/// Decodes what is not done. Output of a shard's process goes to its log. Precondition: the process has one thread.
-/// Errors: the errors of the plan, and `unreadable`: no process can be started.
+/// Decodes shards that are not done. Output of a shard's process goes to its log. Precondition: this process has one
+/// thread. Errors: the errors of the plan, and `unreadable`: no process can be started.
 [[nodiscard]] Result<LocalOutcome> run_locally(const JobFolder& job, const DecodeCapture& decode,
                                                const LocalOptions& options);
 

@@ -1,5 +1,5 @@
-/// A job under Slurm (22.05 and later): arrays of plain commands. Everything that is known of a job is in its folder,
-/// so what becomes of Slurm's own state does not matter.
+/// Runs a job under Slurm (22.05 and later), as arrays of plain commands. The job's state is completely in its folder,
+/// so the state of Slurm itself does not matter.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace waymark::fleet {
 
-/// How a job is submitted; kept in its folder, for later rounds.
+/// Options of submitting a job; stored in its folder for later rounds.
 struct SlurmOptions {
-    std::vector<std::string> sbatch;  ///< passed on to every sbatch, after Waymark's own options
-    std::uint64_t retries = 2;        ///< how often what is missing is submitted again
-    std::uint64_t array_size = 0;     ///< most tasks of an array; 0: Slurm's MaxArraySize
+    std::vector<std::string> sbatch;  ///< passed to every sbatch, after Waymark's own options
+    std::uint64_t retries = 2;        ///< how often missing shards are submitted again
+    std::uint64_t array_size = 0;     ///< maximum number of tasks in an array; 0: Slurm's MaxArraySize
     std::string program;              ///< path of waymark on the nodes
     std::vector<std::string> run;     ///< further options of every run-shard
 };
@@ -24,7 +24,7 @@ struct SlurmOptions {
 /// One sbatch.
 struct SlurmJob {
     std::string id;
-    std::string what;  ///< `shards`, `next` (looks for what is missing, or merges), `merge`
+    std::string what;  ///< `shards`, `next` (submits missing shards, or merges), `merge`
     std::uint64_t round{}, tasks{};
 };
 
@@ -32,30 +32,30 @@ struct Submission {
     std::vector<SlurmJob> jobs;         ///< of this call
     std::uint64_t shards{};             ///< submitted
     std::uint64_t round{};              ///< 0: the first
-    bool merge_now{};                   ///< nothing is left to submit: the caller merges
-    std::vector<std::string> problems;  ///< arrays that Slurm refused, with what it said
+    bool merge_now{};                   ///< nothing is left to submit: the caller should merge
+    std::vector<std::string> problems;  ///< arrays that Slurm refused, with its messages
 };
 
-/// What Slurm says of the job's tasks: how many, by what they are for, state and reason.
+/// Number of the job's tasks in Slurm, by purpose, state and reason.
 struct QueuedTasks {
     std::string what, state, reason;
     std::uint64_t tasks{};
 };
 
-/// Submits all shards that are not done in arrays, and a job after them that goes on (next_round). Errors: `usage`:
+/// Submits all shards that are not done in arrays, and a job after them that continues (next_round). Errors: `usage`:
 /// the job's Slurm jobs are still queued; `unreadable`: Slurm's commands are missing, or refused everything.
 [[nodiscard]] Result<Submission> submit_job(const JobFolder& job, const SlurmOptions& options);
-/// What the job after a round does: submits what is missing once more, or levels of merging, or says that the caller
-/// merges. Waits for a controller that does not answer, for some minutes.
+/// The work of the job after a round: submits missing shards again, or levels of merging, or says that the caller
+/// should merge. Waits some minutes for a controller that does not answer.
 [[nodiscard]] Result<Submission> next_round(const JobFolder& job);
 /// As submit_job, with the options of the earlier submission. `not_found`: it was never submitted.
 [[nodiscard]] Result<Submission> resume_job(const JobFolder& job);
 
-/// The job was submitted once.
+/// Whether the job was ever submitted.
 [[nodiscard]] bool was_submitted(const JobFolder& job);
-/// Its tasks that Slurm has. Errors: `unreadable`: Slurm does not answer, or is not there.
+/// The job's tasks in Slurm. Errors: `unreadable`: Slurm does not answer, or is not installed.
 [[nodiscard]] Result<std::vector<QueuedTasks>> queued_tasks(const JobFolder& job);
-/// Cancels all that was submitted; how many jobs were queued. Errors: as above.
+/// Cancels everything submitted; returns the number of queued jobs. Errors: as above.
 [[nodiscard]] Result<std::uint64_t> cancel_job(const JobFolder& job);
 
 }  // namespace waymark::fleet

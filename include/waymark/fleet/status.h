@@ -1,4 +1,4 @@
-/// How far a job is, from the files in its folder, and from captures that were left out.
+/// The progress of a job, from the files in its folder, and from captures that were left out.
 #pragma once
 
 #include <cstdint>
@@ -21,28 +21,28 @@ struct RunningShard {
 struct JobStatus {
     Manifest manifest;
     std::uint64_t done{};                 ///< shards
-    std::uint64_t failed{};               ///< not done, with last words, or what they wrote is damaged
-    std::uint64_t begun{};                ///< of the others, those with a progress
+    std::uint64_t failed{};               ///< shards that are not done and have last words or damaged output
+    std::uint64_t begun{};                ///< other shards with a progress
     std::uint64_t waiting{};              ///< the rest
     std::uint64_t captures_done{};        ///< decoded
     std::uint64_t trace_bytes_done{};     ///< of these
-    double seconds{};                     ///< that tasks of done shards took
-    double planned_seconds{};             ///< what the plan said of them
-    double planned_left{};                ///< what it said of the others
-    std::uint64_t answers_bytes{};        ///< of all answers files
-    std::uint64_t memory_bytes{};         ///< the most that a task took
-    std::vector<RunningShard> running;    ///< those with a progress
+    double seconds{};                     ///< time spent by tasks of finished shards
+    double planned_seconds{};             ///< the plan's estimate for them
+    double planned_left{};                ///< the plan's estimate for the others
+    std::uint64_t answers_bytes{};        ///< size of all answers files
+    std::uint64_t memory_bytes{};         ///< maximum memory of a task
+    std::vector<RunningShard> running;    ///< shards with a progress
     std::vector<MissingShard> failures;   ///< one for each shard that `failed` counts
     std::vector<NotDecoded> not_decoded;  ///< captures that shards left out, and unreadable inputs
     std::vector<NotDecoded> cut;          ///< captures that were decoded as far as they can be read
-    answers::Account account{};           ///< how much of their runs the decoded captures show
-    bool has_result{};                    ///< a merge wrote the result
+    answers::Account account{};           ///< how much of their runs the decoded captures cover
+    bool has_result{};                    ///< a merge has written the result
 
     /// Bytes of trace that a core decodes in a second; 0: not known yet.
     [[nodiscard]] double bytes_per_second() const {
         return seconds > 0 ? static_cast<double>(trace_bytes_done) / seconds : 0;
     }
-    /// Seconds of work that are left, on one core: the plan's, corrected by what the done shards took.
+    /// Remaining seconds of work on one core: the plan's estimate, corrected by the time that finished shards took.
     [[nodiscard]] double seconds_left() const {
         return planned_seconds > 0 ? planned_left * (seconds / planned_seconds) : planned_left;
     }
@@ -52,7 +52,7 @@ struct JobStatus {
 /// Reads all answers and compares their hashes with the receipts. Errors: the plan cannot be read.
 [[nodiscard]] Result<JobStatus> read_status(const JobFolder& job);
 
-/// Numbers of shards to run: those that are not done, and, if `retry`, those that left out captures which may be
+/// Numbers of shards to run: unfinished shards, and with `retry` shards that left out captures which may be
 /// readable now.
 [[nodiscard]] Result<std::vector<std::uint32_t>> shards_to_run(const JobFolder& job, bool retry);
 

@@ -1,4 +1,4 @@
-/// What a plan has to know of a capture, without decoding it.
+/// Gathers a plan's facts about a capture, without decoding it.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,15 @@ struct FileState {
     std::string sample{};
 };
 
-/// Measures a capture: of each of its files, name, size and four blocks of 4096 bytes (the first, the last, two
-/// between) become one hash. Errors: `not_found`, `unreadable`.
+/// Measures a capture: name, size and four blocks of 4096 bytes (the first, the last, two between) of each of its files
+/// become one hash. Errors: `not_found`, `unreadable`.
 [[nodiscard]] Result<FileState> file_state(const std::string& capture);
 
 /// Hash of all bytes of all files of a capture, in the order of their names. Errors: as above.
 [[nodiscard]] Result<std::string> whole_hash(const std::string& capture);
 
-/// Opens a capture as far as it describes itself: unit, bytes of trace, files that ran. A bare trace file is taken as
-/// it is where `bare` is set (options of the job say what it contains). Errors: the errors of the readers;
-/// `bad_format`: no capture.
+/// Opens a capture and reads its description: unit, bytes of trace, files that ran. With `bare` set, a bare trace file
+/// is accepted (options of the job describe it). Errors: the errors of the readers; `bad_format`: not a capture.
 [[nodiscard]] Result<PlannedCapture> survey_capture(const std::string& path, bool bare);
 
 }  // namespace waymark::fleet

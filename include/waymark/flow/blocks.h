@@ -19,14 +19,14 @@
 
 namespace waymark::flow {
 
-/// All distinct blocks of a run; ids are indices, given at first sight. Ids depend on the order in which code was met:
-/// never print them or sort by them. Safe for several threads; who asks for a block that is known takes no lock.
+/// All distinct blocks of a run; ids are indices, assigned in order of first use. The order depends on the run: never
+/// print ids or sort by them. Thread-safe; looking up a known block takes no lock.
 class BlockTable {
 public:
     BlockTable();
     /// The id of this block; the same block always has the same id.
     std::uint32_t intern(const Block& block);
-    /// Stays valid, and stays as it was, while the table grows.
+    /// Stays valid and unchanged while the table grows.
     [[nodiscard]] std::span<const Block> blocks() const;
 
 private:
@@ -37,7 +37,7 @@ private:
         explicit Rows(std::size_t most);
         struct Found {
             std::uint32_t id;  ///< or `none`
-            std::size_t slot;  ///< where it stands or belongs
+            std::size_t slot;  ///< slot in which it is, or belongs
         };
         [[nodiscard]] Found find(const Block& block) const;
         void add(const Block& block, std::size_t slot);
@@ -48,26 +48,25 @@ private:
     };
 
     std::atomic<Rows*> rows_;
-    // What changes with each new row lies apart from what everyone reads.
+    // Members that change with each new row are on separate cache lines from those that all threads read.
     alignas(cache_line_bytes) SpinningMutex mutex_;
     std::atomic<std::size_t> size_ = 0;
     alignas(cache_line_bytes) std::vector<std::unique_ptr<Rows>> all_;  // the last is in use
 };
 
-/// Collects elements and hands them to a sink, about a thousand at a time.
+/// Collects elements and passes them to a sink, about a thousand at a time.
 class BatchWriter {
 public:
     static constexpr std::size_t batch_ranges = 1024;
-    /// Ranges that `Run::put` may write at once, and Run::path.
+    /// Maximum number of ranges that `Run::put` and Run::path may write at once.
     static constexpr std::size_t most_at_once = 8, most_in_path = 24;
-    /// Of a batch; there is no room for more.
+    /// Maximum number of repeats in a batch.
     static constexpr std::size_t most_repeats = 256;
 
-    /// Events of a batch. What was made for one is used again for later ones: to make an event costs more than to write
-    /// it.
+    /// Events of a batch. Events are reused in later batches, since constructing one costs more than writing it.
     class Events {
     public:
-        /// No room for one more: `grow`, or the batch has as many as it may have.
+        /// Whether there is no room for another event: call `grow`, or the batch has reached its limit.
         [[nodiscard]] WM_INLINE bool full() const { return next_ == made_end_; }
         void grow() {
             const std::size_t count = size();
@@ -75,7 +74,7 @@ public:
             next_ = made_.data() + count;
             made_end_ = made_.data() + made_.size();
         }
-        /// One more, whose contents are left from another. Precondition: !full().
+        /// Appends an event; its old contents are not cleared. Precondition: !full().
         [[nodiscard]] WM_INLINE Event& add() { return *next_++; }
         [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(next_ - made_.data()); }
         [[nodiscard]] bool empty() const { return size() == 0; }
@@ -89,7 +88,7 @@ public:
         Event *next_ = nullptr, *made_end_ = nullptr;
     };
 
-    /// Elements that belong together and own their memory, but for ranges that are in a room of the sink's.
+    /// Elements that belong together and own their memory, except ranges in the sink's memory.
     struct Owned {
         Owned() { ranges = own.data(); }
         Owned(const Owned&) = delete;
@@ -97,7 +96,7 @@ public:
 
         Offset base{};
         std::size_t count = 0;
-        Range* ranges = nullptr;  ///< for batch_ranges, and most_in_path behind them
+        Range* ranges = nullptr;  ///< room for batch_ranges, and for most_in_path more
         Events events;
         std::array<Range, batch_ranges + most_in_path> own;
         std::size_t repeat_count = 0;
@@ -126,7 +125,8 @@ public:
             return range_in_next(edge, offset, cycles);
         b.ranges[b.count++] = {edge, static_cast<std::uint32_t>(offset - b.base), cycles, 1};
     }
-    /// `what`: What, or one of what it may be. Built in its place: most are a few bytes of the largest.
+    /// `what`: a What, or one of its alternatives. Constructed in place: most are much smaller than the largest
+    /// alternative.
     template <class Anything>
     WM_INLINE void event(Offset offset, Anything&& what) {
         if (batch_->events.full()) [[unlikely]]
@@ -142,33 +142,33 @@ public:
     void reserve(std::uint32_t) {}
     [[nodiscard]] static constexpr bool branch_waits() { return false; }
     void arrived(std::uint32_t) {}
-    /// Delivers what is there. Called by decoders at the end and by whoever needs what was decoded so far.
+    /// Delivers pending elements. Decoders call it at the end, and callers that need everything decoded so far.
     void flush();
 
-    /// Ranges one after another with nothing between them, for the inner loop of a decoder: the place to write to is
-    /// held in registers. Nothing else may be written while one lives. A packet is named by its first byte in memory,
-    /// or by its offset.
+    /// Consecutive ranges without anything between them, for the inner loop of a decoder: the write position stays in
+    /// registers. Nothing else may be written while such an object exists. A packet is named by its first byte in
+    /// memory, or by its offset.
     class Run {
     public:
         /// For packets in `bytes`, whose first byte is at `first`.
         WM_INLINE Run(BatchWriter& out, Offset first, Bytes bytes)
             : Run(out, first, bytes.size(), address(bytes.data())) {}
-        /// For packets at offsets from `first` on, less than `bytes` later.
+        /// For packets at offsets from `first` on, at less than `bytes` distance.
         WM_INLINE Run(BatchWriter& out, Offset first, std::uint64_t bytes) : Run(out, first, bytes, address(first)) {}
         Run(const Run&) = delete;
         Run& operator=(const Run&) = delete;
         WM_INLINE ~Run() { end(out_, at_); }
 
-        /// Makes room for the ranges of one packet: has to be called before each `put`.
+        /// Makes room for the ranges of one packet: call it before each `put`.
         template <class Packet>
         WM_INLINE void reserve(Packet packet) {
             if (at_ >= limit_) [[unlikely]]
                 begin(next(out_, at_, first_ + (address(packet) - first_address_)));
         }
-        /// One range can be put without it.
+        /// Whether there is room for one range.
         [[nodiscard]] WM_INLINE bool has_room() const { return at_ < limit_; }
-        /// Ranges of the packet at `packet`: the first `count` of the edges given; writing the others too is quicker
-        /// than not writing them. Returns the last edge put. Precondition: count >= 1.
+        /// Writes ranges for the packet at `packet`: for the first `count` of the given edges; writing the others too
+        /// is faster than skipping them. Returns the last edge. Precondition: count >= 1.
         template <class Packet, class... Edge>
         WM_INLINE std::int32_t put(Packet packet, std::uint32_t cycles, unsigned count, Edge... edges) {
             static_assert(sizeof...(edges) <= most_at_once);
@@ -178,7 +178,7 @@ public:
             at_ += count;
             return static_cast<std::int32_t>(at_[-1].edge);
         }
-        /// The last ranges put, all of one packet, did not happen: what put them was given these arguments.
+        /// Takes back the last ranges, all of one packet; the arguments are the same as for the call that wrote them.
         template <class... Edge>
         WM_INLINE void take_back(std::uint32_t, unsigned count, Edge...) {
             at_ -= count;
@@ -191,7 +191,7 @@ public:
             if (Owned& b = *out_.batch_; b.repeat_count < most_repeats) [[likely]]
                 b.repeats[b.repeat_count++] = {path.times, static_cast<std::uint32_t>(at_ - b.ranges), path.count};
             const Fields moved{0, static_cast<std::uint32_t>(address(packet) - base_)};
-            // Two at a time: what is written beyond the count costs less than to ask.
+            // Two at a time: writing beyond the count costs less than testing.
             for (unsigned i = 0; i < path.count; i += 2)
                 for (unsigned j = i; j < i + 2; ++j) {
                     Fields range;
@@ -204,7 +204,7 @@ public:
         // For CountWriter's sake.
         WM_INLINE void branched(std::int32_t) {}
         WM_INLINE void goes_on_at(std::ptrdiff_t) {}
-        /// An event between the ranges put so far and those to come.
+        /// Adds an event between earlier and later ranges.
         template <class Packet, class Anything>
         WM_INLINE void event(Packet packet, Anything&& what) {
             end(out_, at_);
@@ -225,7 +225,7 @@ public:
         WM_INLINE static std::uintptr_t address(const std::uint8_t* byte) {
             return reinterpret_cast<std::uintptr_t>(byte);
         }
-        /// As if a stream began at address 0.
+        /// The memory address of a byte if the stream began at address 0.
         WM_INLINE static std::uintptr_t address(Offset at) { return static_cast<std::uintptr_t>(at.value); }
         WM_INLINE void begin(Owned& b) {
             at_ = b.ranges + b.count;
@@ -235,7 +235,7 @@ public:
         WM_INLINE static void end(BatchWriter& out, const Range* at) {
             out.batch_->count = static_cast<std::size_t>(at - out.batch_->ranges);
         }
-        /// Not a member: an object whose address is passed on does not stay in registers.
+        /// Not a member function: an object whose address is passed on does not stay in registers.
         [[gnu::noinline]] static Owned& next(BatchWriter& out, const Range* at, Offset packet) {
             end(out, at);
             out.next(packet);
@@ -245,14 +245,14 @@ public:
         const Offset first_;
         const std::uintptr_t first_address_;
         Range *at_, *limit_;
-        std::uintptr_t base_;  // of a byte at the batch's base, as if it were in the same memory
+        std::uintptr_t base_;  // address of the byte at the batch's base, as if it were in the same memory
     };
 
-    /// The batches kept, for a writer that keeps them; they are no longer the writer's.
+    /// The stored batches, for a writer that stores them; the caller becomes the owner.
     [[nodiscard]] std::vector<std::unique_ptr<Owned>> take();
-    /// Those given back that were not used again.
+    /// Recycled batches that were not used again.
     [[nodiscard]] std::vector<std::unique_ptr<Owned>> take_spare() { return std::exchange(spare_, {}); }
-    /// Gives batches back, so that their memory is used again.
+    /// Takes batches back, so that their memory can be reused.
     void recycle(std::vector<std::unique_ptr<Owned>>&& batches);
 
 private:
@@ -269,7 +269,7 @@ private:
     void make_room_for_event();
     void next(Offset offset) {
         flush();
-        // What lies in one room has one base, as long as a packet and the bytes of a Run are close to it.
+        // Batches in one room share a base, while packets and the bytes of a Run are close enough to it.
         constexpr std::uint64_t close = 0x3fffffff;
         if (room_end_ == nullptr || offset.value - batch_->base.value > close) batch_->base = offset;
     }
@@ -277,36 +277,36 @@ private:
         flush();
         batch_->base = offset;
     }
-    /// Sets where the next batch is to be.
+    /// Chooses the memory of the next batch.
     void find_room();
     void range_in_next(std::uint32_t edge, Offset offset, std::uint32_t cycles);
 
     BlockTable& table_;
     Sink* sink_ = nullptr;
     std::unique_ptr<Owned> batch_;
-    Range* room_end_ = nullptr;  ///< of the sink's room that the batch is in; null: none
+    Range* room_end_ = nullptr;  ///< end of the sink's room that contains the batch; null: none
     std::vector<std::unique_ptr<Owned>> kept_, spare_;
 };
 
 class CountWriter;
 
-/// Counts that somebody else keeps for a CountWriter, of edges together.
+/// Counts of edges that another object keeps together for a CountWriter.
 class FoldedCounts {
 public:
     virtual ~FoldedCounts() = default;
-    /// Adds them to the writer's (CountWriter::add_path), and begins anew.
+    /// Adds them to the writer's counts (CountWriter::add_path), and resets them.
     virtual void unfold() = 0;
 };
 
-/// Counts how often each edge ran instead of telling each time it did. Everything that is not a range goes to a sink as
-/// it does from a BatchWriter. Between two events one range, which ran no times, stands for the ranges that are counted
-/// (but not before cycle counts and timestamps). If asked, counts also where indirect branches went: the way from one
-/// leads to the block that the next range is of, unless flow was lost or changed to another thread in between.
+/// Counts how often each edge ran instead of delivering each range. Everything else goes to a sink, as from a
+/// BatchWriter. Between two events, one range with `times` 0 stands for the counted ranges (but not before cycle counts
+/// and timestamps). On request, it also counts the targets of indirect branches: each leads to the block of the next
+/// range, unless flow was lost or changed to another thread in between.
 class CountWriter {
 public:
     /// `table` and `events` are borrowed.
     CountWriter(BlockTable& table, Sink& events) : events_(table, events) {}
-    /// Keeps events instead of delivering them.
+    /// Stores events instead of delivering them.
     explicit CountWriter(BlockTable& table) : events_(table) {}
 
     [[nodiscard]] BlockTable& table() { return events_.table(); }
@@ -327,14 +327,14 @@ public:
         events_.event(offset, std::forward<Anything>(what));
     }
     void flush() { events().flush(); }
-    /// Makes room for this edge and all below.
+    /// Makes room for this edge and all lower ones.
     void reserve(std::uint32_t edge) {
         if (guard + edge >= counts_.size()) counts_.resize(2 * (guard + edge) + 1024);
     }
 
     class Run {
     public:
-        /// Edges put in must have room (reserve).
+        /// There must be room for all edges written (reserve).
         WM_INLINE Run(CountWriter& out, Offset first, Bytes bytes)
             : out_(out),
               counts_(out.counts_.data() + guard),
@@ -367,20 +367,20 @@ public:
             last_ = before_;
             (void)add((step_ == 1 ? steps_of<minus_1> : steps_of<1>).data(), ~step_ + 1, cycles, count, edges...);
         }
-        /// The ranges of a path, whose times it keeps: a FoldedCounts.
+        /// Adds a path whose repetitions it counts: a FoldedCounts.
         template <class Path>
         WM_INLINE void path(const std::uint8_t*, Path& path) {
             path.times += step_;
             last_ = path.ranges[0].edge;
         }
-        /// The last edge put is a taken indirect branch.
+        /// The last edge is a taken indirect branch.
         WM_INLINE void branched(std::int32_t edge) { from_ = ways_on_ ? static_cast<std::uint32_t>(edge) : 0; }
-        /// The next range is of this block (a position).
+        /// The next range belongs to this block (a position).
         WM_INLINE void goes_on_at(std::ptrdiff_t position) {
             if (from_ == 0) return;
             out_.way(std::exchange(from_, 0), static_cast<std::uint32_t>(position) / 2);
         }
-        /// Cycle counts and timestamps: no branch's way depends on them.
+        /// Cycle counts and timestamps, which do not affect the targets of branches.
         template <class Anything>
         WM_INLINE void event(const std::uint8_t* packet, Anything&& what) {
             event(first_ + static_cast<std::uint64_t>(packet - first_byte_), std::forward<Anything>(what));
@@ -391,7 +391,7 @@ public:
         }
 
     private:
-        /// By a count of edges: what is added to the count of each of them, given first, and of the others.
+        /// By number of edges: the addition to the count of each edge, with the first separate from the others.
         using Steps = std::array<std::array<std::uint64_t, BatchWriter::most_at_once>, BatchWriter::most_at_once + 1>;
         template <std::uint64_t step>
         static constexpr Steps steps_of = [] {
@@ -424,41 +424,42 @@ public:
         const std::uint8_t* const first_byte_;
         const bool ways_on_;
         std::uint32_t from_;
-        std::uint32_t last_ = nothing, before_ = nothing;  // the last edge put, and the last before that `put`
+        std::uint32_t last_ = nothing, before_ = nothing;  // the last edge, and the last edge before that `put`
         std::uint64_t cycles_ = 0;
     };
 
-    // ---- ways of indirect branches
+    // ---- targets of indirect branches
 
     void count_ways() { ways_on_ = true; }
     [[nodiscard]] const WayCounts& ways() {
         unfold();
         return ways_;
     }
-    /// An indirect branch is the last thing that ran.
+    /// Whether an indirect branch ran last.
     [[nodiscard]] bool branch_waits() const { return state_.from != 0; }
-    /// Execution has come to this block, or `EdgeWay::no_block`, even if no range of the block follows.
+    /// Execution has reached this block, or `EdgeWay::no_block`, even if no range of the block follows.
     void arrived(std::uint32_t block) {
         if (state_.from != 0) way(std::exchange(state_.from, 0), block);
     }
-    /// What later ways depend on. A part of a stream that is decoded for itself begins with `begin`; what it ends
-    /// with, `then` puts together with the end of the part before.
+    /// The state on which later ways depend. A part of a stream that is decoded separately begins with `begin`; `then`
+    /// joins its final state with that of the previous part.
     struct WayState {
         static constexpr std::uint32_t part_begins = 0xffffffff;
-        std::uint32_t from = 0;  ///< the edge of the branch that waits, or 0; or `part_begins`: nothing came yet
-        std::optional<std::uint32_t> first{};  ///< of a part: the block that it begins with, if a way can lead there
+        std::uint32_t from = 0;  ///< the edge of the waiting branch, or 0; or `part_begins`: nothing came yet
+        std::optional<std::uint32_t> first{};  ///< for a part: the block with which it begins, if a way can lead there
         std::optional<std::uint32_t> context_id{}, vmid{};
     };
     [[nodiscard]] const WayState& way_state() const { return state_; }
     void resume(const WayState& state) { state_ = state; }
     void begin(const Context& context) { state_ = {WayState::part_begins, {}, context.context_id, context.vmid}; }
-    /// The state after a part that ended with `part`, if that before it was `before`. Counts the way into it.
+    /// The state after a part that ended with `part`, if the state before the part was `before`. Counts the way into
+    /// the part.
     [[nodiscard]] WayState then(const WayState& before, const WayState& part) {
         if (before.from != 0 && part.first) ways_.add(before.from, *part.first, 1);
         return {part.from == WayState::part_begins ? before.from : part.from, {}, part.context_id, part.vmid};
     }
 
-    /// By edge: how often it ran. Edges beyond the end never did.
+    /// By edge: number of executions. Edges beyond the end never ran.
     [[nodiscard]] std::span<const std::uint64_t> counts() {
         unfold();
         return std::span(counts_).subspan(guard);
@@ -467,13 +468,14 @@ public:
     [[nodiscard]] std::uint64_t cycles() const { return cycles_; }
     // ---- paths (follow/paths.h)
 
-    /// `folded` is borrowed until `forget_folded`, which takes its counts.
+    /// `folded` is borrowed until `forget_folded`, which adds its counts.
     void keep_folded(FoldedCounts* folded) { folded_.push_back(folded); }
     void forget_folded(FoldedCounts* folded) {
         folded->unfold();
         std::erase(folded_, folded);
     }
-    /// These came one after another, so often. Bit i of `branches`: ranges[i] ends with a taken indirect branch.
+    /// Adds a sequence of ranges that occurred `times` times. Bit i of `branches`: ranges[i] ends with a taken indirect
+    /// branch.
     void add_path(std::span<const Range> ranges, std::uint32_t branches, std::uint64_t times) {
         for (std::size_t i = 0; i < ranges.size(); ++i) {
             counts_[guard + ranges[i].edge] += times;
@@ -482,7 +484,8 @@ public:
         }
     }
 
-    /// From here on ranges are taken back instead of counted: who counted what did not happen counts it again so.
+    /// With `on`, ranges are subtracted instead of added: a caller whose ranges did not happen writes them again this
+    /// way.
     void take_back(bool on) { step_ = on ? ~std::uint64_t{0} : 1; }
     /// The events' own writer.
     [[nodiscard]] BatchWriter& events() {
@@ -491,7 +494,7 @@ public:
     }
 
 private:
-    /// What follows comes behind the ranges counted so far.
+    /// Later elements come after the ranges counted so far.
     WM_INLINE void deliver_range() {
         if (last_ != nothing) events_.counted_range(std::exchange(last_, nothing));
     }
@@ -502,17 +505,17 @@ private:
         }
         ways_.add(from, block, step_);
     }
-    /// Flow is lost, or another thread's.
+    /// Flow is lost, or another thread runs.
     void before_event(const What& what);
     void unfold() {
         for (FoldedCounts* folded : folded_) folded->unfold();
     }
 
-    // Number of negative edges that Run::put may get for ranges that are not counted.
+    // Number of negative edges that Run::put may receive for ranges that are not counted.
     static constexpr std::size_t guard = 8;
     static constexpr std::uint32_t nothing = 0xffffffff;
     BatchWriter events_;
-    std::uint32_t last_ = nothing;  // the edge that ran last, if no range stands for it yet
+    std::uint32_t last_ = nothing;  // the edge that ran last, unless a range stands for it already
     bool ways_on_ = false;
     WayState state_;
     WayCounts ways_;

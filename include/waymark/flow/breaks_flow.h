@@ -1,4 +1,4 @@
-/// Which events break flow, for all that connects what ran before an event with what runs after it.
+/// Tells which events break flow, for code that connects flow before and after an event.
 #pragma once
 
 #include <variant>
@@ -7,8 +7,8 @@
 
 namespace waymark::flow {
 
-/// Behind this event flow goes on at a place that does not follow from what ran before it. Exceptions and changes of
-/// context are no such events: they have rules of their own.
+/// Whether flow continues after this event at a place that does not follow from the flow before. Not true for
+/// exceptions and changes of context, which have rules of their own.
 [[nodiscard]] inline bool breaks_flow(const What& what) {
     if (const auto* wrong = std::get_if<Inconsistency>(&what)) return cuts_flow(wrong->conflict);
     if (const auto* mark = std::get_if<Mark>(&what)) return mark->kind == Mark::Kind::uncommitted;

@@ -20,7 +20,7 @@ namespace waymark::flow {
 
 class CycleSpread final : public Sink {
 public:
-    /// A count that covers more ranges stays apart, so memory is bounded.
+    /// A count that covers more ranges stays separate, so that memory is bounded.
     static constexpr std::size_t most_ranges = std::size_t{1} << 20;
 
     /// `next` is borrowed.
@@ -31,26 +31,26 @@ public:
     [[nodiscard]] std::unique_ptr<Sink> fork() const override;
     void begin_at(const Context& context) override { context_ = begun_in_ = context; }
     void join(Sink& fork) override;
-    /// Passes on what waits for a count, without cycles: the stream ends, or what waits may wait no longer.
+    /// Passes on ranges that wait for a count, without cycles: the stream ends, or they may not wait any longer.
     void release();
-    /// The oldest element that waits for a count; none: nothing waits.
+    /// The oldest element that waits for a count; nullopt: none.
     [[nodiscard]] std::optional<Offset> first() const;
 
 private:
     explicit CycleSpread(std::unique_ptr<Sink> next) : next_(next.get()), own_(std::move(next)), in_head_(true) {}
 
-    /// Elements one after another, which own their memory.
+    /// Consecutive elements, which own their memory.
     struct Elements {
         Offset base{};
         std::vector<Range> ranges;
         std::vector<Event> events;
     };
-    /// What is known of the flow since the last count.
+    /// The flow since the last count.
     struct Window {
         std::size_t begin = 0;           ///< index of its first range that waits
         std::size_t passed = 0;          ///< number of the window's ranges that were passed on
         bool lost = false;               ///< some of this flow is unknown
-        bool off = false;                ///< tracing was off in between
+        bool off = false;                ///< tracing was off at some time
         std::vector<std::size_t> holes;  ///< indices of Untraced events with a number of instructions
     };
 
@@ -69,11 +69,11 @@ private:
     Elements waiting_;
     Window window_;
 
-    /// A fork's first count covers ranges of the part before, too: elements up to that count are kept for `join`.
+    /// A fork's first count also covers ranges of the previous part: elements up to that count are stored for `join`.
     bool in_head_ = false;
     bool head_given_up_ = false;      ///< the first count covers too many ranges
-    Elements head_;                   ///< complete: with its count
-    Context begun_in_{}, context_{};  ///< of a fork: where its part begins; where execution is, in the head
+    Elements head_;                   ///< complete, with its count
+    Context begun_in_{}, context_{};  ///< for a fork: context at the beginning of its part; context in the head
 };
 
 }  // namespace waymark::flow

@@ -5,8 +5,8 @@
 
 namespace waymark::flow {
 
-/// A UnitFactory that derives from it too makes such units. They are given every instruction as a RetiredWaypoint, an
-/// ordinary one with Waypoint::none, and nothing that ran straight before it.
+/// A UnitFactory that also derives from this class makes such units. They receive every instruction as a
+/// RetiredWaypoint, an ordinary one with Waypoint::none, and no straight instructions before it.
 class EachInstruction {
 protected:
     ~EachInstruction() = default;

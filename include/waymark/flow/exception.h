@@ -1,5 +1,5 @@
-/// What kinds of exceptions there are, whatever the protocol. A trace unit sends a number; its protocol has a table
-/// that says what each number means, so that nothing else needs to know the numbers.
+/// Classes of exceptions, independent of the protocol. A trace unit sends a number; its protocol has a table with the
+/// meaning of each number, so that other layers do not need the numbers.
 #pragma once
 
 #include <compare>
@@ -8,12 +8,12 @@
 
 namespace waymark::flow {
 
-/// What made the processor leave the program's own order. A unit may send one number for several of these, as PFT does
-/// for a Prefetch Abort and a breakpoint: such a number has the class that is named first in the protocol's table.
+/// The cause of leaving the program's order. A unit may send one number for several of these, as PFT does for a
+/// Prefetch Abort and a breakpoint: such a number has the class that comes first in the protocol's table.
 enum class ExceptionClass : std::uint8_t {
     unknown,   ///< the protocol's description does not name this number
     reserved,  ///< the protocol's description reserves it
-    other,     ///< a cause that the unit itself does not name: generic, implementation defined
+    other,     ///< a cause without a class: generic, implementation defined
 
     reset,
     debug_halt,  ///< entry to Debug state
@@ -22,9 +22,9 @@ enum class ExceptionClass : std::uint8_t {
     debug_monitor,
 
     supervisor_call,  ///< SVC
-    hypervisor_call,  ///< HVC; where the unit has no class for traps, every entry to Hyp mode
+    hypervisor_call,  ///< HVC; for units without a class for traps, every entry to Hyp mode
     monitor_call,     ///< SMC
-    call,             ///< one of these three
+    call,             ///< SVC, HVC or SMC, not distinguished
     trap,             ///< an instruction that a higher exception level does not permit
     undefined,        ///< undefined instruction
     check_failed,     ///< a check of ThumbEE
@@ -37,7 +37,7 @@ enum class ExceptionClass : std::uint8_t {
     irq,
     fiq,
     nmi,
-    external_interrupt,  ///< M profile: one of those that are numbered
+    external_interrupt,  ///< M profile: a numbered external interrupt
 
     // M profile
     hard_fault,
@@ -57,13 +57,13 @@ inline constexpr unsigned exception_classes = static_cast<unsigned>(ExceptionCla
 /// `IRQ`, `supervisor call`.
 [[nodiscard]] std::string_view name(ExceptionClass kind);
 
-/// The table of a protocol's exceptions is constant and in static storage: a pointer to a row stays valid.
+/// A row of a protocol's table of exceptions, which is constant and in static storage: pointers to rows stay valid.
 struct ExceptionType {
-    std::uint32_t number{};  ///< as the unit sends it
+    std::uint32_t number{};  ///< number that the unit sends
     ExceptionClass kind{};
     std::string_view name{"unknown"};  ///< in the words of the protocol's description; in static storage
 
-    /// The description says what it is.
+    /// Whether the description defines it.
     [[nodiscard]] constexpr bool known() const {
         return kind != ExceptionClass::unknown && kind != ExceptionClass::reserved;
     }

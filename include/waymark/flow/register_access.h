@@ -1,5 +1,4 @@
-/// Accesses to the registers of a trace unit as a model, and what of them all units have alike: locks, claim tags,
-/// power.
+/// Accesses to the registers of a trace unit's model, and the parts that all units share: locks, claim tags, power.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +9,10 @@ namespace waymark::flow {
 /// Who accesses a register: software, memory-mapped or by instructions; or a debugger.
 enum class Requester : std::uint8_t { software, external };
 
-/// What became of an access to a register.
+/// The result of an access to a register.
 enum class AccessResult : std::uint8_t {
     done,
-    not_idle,     ///< ignored: the register is not to be written while the unit traces, or has not stopped yet
+    not_idle,     ///< ignored: the register must not be written while the unit traces, or before it has stopped
     locked,       ///< ignored: the software lock
     read_only,    ///< ignored
     write_only,   ///< reads as 0
@@ -42,7 +41,8 @@ public:
     void unclaim(std::uint32_t tags) { claimed_ &= ~tags; }
 
     [[nodiscard]] bool powered() const { return core_power_ || power_requested_; }
-    /// Power of the core domain; and whether software asks for power whatever the core does. True: it is lost now.
+    /// Sets the power of the core domain, and whether software requests power regardless of the core. Returns true if
+    /// power is lost by this.
     bool set_power(bool core) {
         return changed([&] { core_power_ = core; });
     }
@@ -50,7 +50,7 @@ public:
         return changed([&] { power_requested_ = requested; });
     }
     [[nodiscard]] bool power_requested() const { return power_requested_; }
-    /// Power was lost since this was asked last, while there was some.
+    /// Whether power was lost since the last call; false while there is no power.
     [[nodiscard]] bool take_power_loss() { return powered() && std::exchange(lost_power_, false); }
     [[nodiscard]] bool lost_power() const { return lost_power_; }
 

@@ -1,5 +1,5 @@
-/// The accesses to its registers that program a trace unit, one after the other, as software or a debugger makes them;
-/// and the other side: what takes them.
+/// The sequence of register accesses that programs a trace unit, as software or a debugger performs it; and the
+/// interface that receives them.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ namespace waymark::flow {
 struct RegisterStep {
     enum class Kind : std::uint8_t { write, wait };
     Kind kind = Kind::write;
-    unsigned offset = 0;              ///< in bytes, of the component's 4 KB; a multiple of 4
-    std::uint32_t value = 0;          ///< what is written; what the bits of `mask` become
+    unsigned offset = 0;              ///< in bytes, in the component's 4 KB; a multiple of 4
+    std::uint32_t value = 0;          ///< value to write; value to wait for in the bits of `mask`
     std::uint32_t mask = 0xffffffff;  ///< of a wait
-    std::string name;                 ///< of the register; with `[63:32]` of the upper word of 64 bits
+    std::string name;                 ///< name of the register; with `[63:32]` for the upper word of 64 bits
     std::string why;                  ///< a clause for a comment
     bool operator==(const RegisterStep&) const = default;
 };
@@ -35,14 +35,15 @@ struct DriverFile {
     bool operator==(const DriverFile&) const = default;
 };
 
-/// How a component is programmed from any state.
+/// Programs a component, starting from any state.
 struct ComponentProgram {
-    /// `release`: what follows when trace and registers were read.
+    /// `release`: after trace and registers were read.
     std::vector<RegisterStep> enable, disable, release;
-    /// The same through Linux's driver, up to enabling; and what its files cannot express, each in words.
+    /// The same through Linux's driver, up to enabling; and settings that its files cannot express, as text.
     std::vector<DriverFile> driver_files;
     std::vector<std::string> not_in_files;
-    /// What the component must have for this program, by its identification registers: `TRCIDR0.RETSTACK (bit 9) is 1`.
+    /// Features that the component must have for this program, by its identification registers: `TRCIDR0.RETSTACK (bit
+    /// 9) is 1`.
     std::vector<std::string> needs;
 };
 
@@ -54,8 +55,8 @@ public:
     [[nodiscard]] virtual ReadResult read(unsigned offset, std::uint64_t cycle) = 0;
 };
 
-/// Makes the accesses. Each takes one cycle, and `cycle` is advanced. Errors: `bad_format`: the port
-/// refuses an access, or a wait has not ended after `most_reads`; the message names the step.
+/// Performs the accesses. Each takes one cycle, and `cycle` is advanced. Errors: `bad_format`: the port refuses an
+/// access, or a wait has not ended after `most_reads`; the message names the step.
 [[nodiscard]] Status carry_out(std::span<const RegisterStep> steps, RegisterPort& port, std::uint64_t& cycle,
                                std::uint64_t most_reads = 100'000);
 

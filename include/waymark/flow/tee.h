@@ -1,4 +1,4 @@
-/// A sink that counts what it passes on.
+/// A sink that counts the elements it passes on.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace waymark::flow {
 
-/// Passes batches on to another sink, if there is one; counts them and what is wrong in them.
+/// Passes batches on to another sink, if there is one; counts them and their troubles.
 class Tee final : public Sink {
 public:
     Tee(MapOffset offset, std::unique_ptr<Sink> next) : offset_(std::move(offset)), next_(std::move(next)) {}
@@ -20,8 +20,7 @@ public:
         if (next_) next_->consume(batch);
     }
     [[nodiscard]] bool wants_cycles_in_ranges() const override { return next_ && next_->wants_cycles_in_ranges(); }
-    // Where the other can be split, so can the rest, but for the hash of all ranges: what can be split does not show
-    // it.
+    // Can be split if the other sink can; the hash of all ranges is then not available.
     [[nodiscard]] Split split() const override { return next_ ? next_->split() : Split::none; }
     [[nodiscard]] std::unique_ptr<Sink> fork() const override { return std::make_unique<Tee>(offset_, next_->fork()); }
     void begin_at(const Context& context) override { next_->begin_at(context); }

@@ -1,4 +1,4 @@
-/// Signals between a trace unit and what is around it: its trigger, debug authentication, power, the OS Lock.
+/// Signals between a trace unit and its surroundings: its trigger, debug authentication, power, the OS Lock.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace waymark::flow {
 
-/// What the authentication signals of the debug interface permit to trace.
+/// The permission to trace by the authentication signals of the debug interface.
 struct TracePermission {
     bool non_secure = true;  ///< NIDEN or DBGEN
     bool secure = true;      ///< and SPNIDEN or SPIDEN

@@ -1,4 +1,4 @@
-/// How often each way from an indirect branch to where execution went on was gone.
+/// Counts how often each indirect branch led to each place.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace waymark::flow {
 
-/// Sums by pairs of edge and block. The edges are the odd ones, of taken branches.
+/// Sums by edge and block. Only odd edges occur, which are edges of taken branches.
 class WayCounts {
 public:
-    /// Distinct ways; beyond, they are counted as left out.
+    /// Maximum number of distinct ways; further ones are counted as dropped.
     static constexpr std::size_t most = std::size_t{1} << 22;
 
     /// `step` may be negative, modulo 2^64.
@@ -28,7 +28,7 @@ public:
                 return add_new(edge, block, step);
         }
     }
-    /// Those that were gone, in no order.
+    /// The ways with a nonzero count, unordered.
     [[nodiscard]] std::vector<EdgeWay> all() const;
     [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
 

@@ -1,4 +1,4 @@
-/// The code between two waypoints, decoded once and kept.
+/// The code between two waypoints, decoded once and cached.
 #pragma once
 
 #include <algorithm>
@@ -22,25 +22,26 @@ struct Rules {
     bool return_stack = false;  ///< the unit omits addresses that are on its return stack
     /// When the decoder pops the target of a taken indirect branch from the return stack.
     enum class Indirect : std::uint8_t {
-        pops,  ///< at once: an outcome without an address says that it held the target, and the security state (PFT)
-        waits  ///< when the next outcome comes, unless an address came before it (ETMv4, ETE)
+        pops,  ///< at once: an outcome without an address means that the stack had the target, and the security state
+               ///< (PFT)
+        waits  ///< when the next outcome comes, unless an address came before (ETMv4, ETE)
     } indirect = Indirect::pops;
-    /// The trace has no packet for an exception return: a taken instruction that is one reports it (ETE).
+    /// The trace has no packet for an exception return: a taken exception return instruction implies it (ETE).
     bool report_exception_returns = false;
 };
 
 /// No block known, or more to do than to follow a link.
 inline constexpr Position nowhere = -2;
-/// After a taken branch whose target only the trace gives, or the return stack.
+/// After a taken branch whose target comes from the trace or the return stack.
 inline constexpr Position indirect = -4;
-/// With a return stack, after a taken direct branch with link: BlockCache::call_target has its target.
+/// With a return stack, after a taken direct branch with link: see BlockCache::call_target.
 inline constexpr Position call = -6;
-/// With a return stack, after a taken branch with link whose target only the trace gives.
+/// With a return stack, after a taken branch with link whose target comes from the trace.
 inline constexpr Position indirect_call = -8;
-/// Of nodes that execution cannot pass: less than any other, by their index.
+/// For nodes that execution cannot pass: smaller than all others, by index.
 inline constexpr Position first_dead = -16;
 
-/// A block as the irregular paths need it. Small, because large programs have many, used in random order.
+/// The block data for irregular paths. Small, because large programs have many, used in random order.
 struct Node {
     Address start_address{}, target_address{};
     std::uint32_t bytes{};         ///< of all instructions
@@ -56,18 +57,18 @@ struct Node {
     std::uint32_t section{};        ///< of the first instruction
 
     [[nodiscard]] Place start() const { return {start_address, isa}; }
-    /// Where a direct branch or barrier goes.
+    /// The target of a direct branch or barrier.
     [[nodiscard]] Place target() const { return {target_address, target_isa}; }
     /// After the last instruction.
     [[nodiscard]] Place after() const { return {advance(start_address, bytes, isa), isa}; }
     /// The last instruction.
     [[nodiscard]] Place last() const { return {advance(start_address, bytes - last_bytes, isa), isa}; }
-    /// Execution can go on after it: it ends with a waypoint instruction.
+    /// Whether execution can continue after it, because it ends with a waypoint instruction.
     [[nodiscard]] bool passable() const { return walk_end == WalkEnd::waypoint; }
 };
 static_assert(sizeof(Node) == 40);
 
-/// The blocks and links that decoders of one stream have learned in one BlockStore, shared among them.
+/// Blocks and links that decoders of one stream share after learning them in one BlockStore.
 class BlockLog {
 public:
     struct Link {
@@ -93,8 +94,8 @@ public:
         std::size_t nodes{}, links{};
     };
 
-    /// Adds what one decoder has learned and returns what others have added since. Nodes that a link connects come
-    /// before it or with it.
+    /// Adds what one decoder has learned, and returns what others have added since. Nodes that a link connects come
+    /// before the link or with it.
     void exchange(Part& mine, Part& theirs, Read& read) {
         const std::scoped_lock lock(mutex_);
         theirs.nodes.assign(all_.nodes.begin() + static_cast<std::ptrdiff_t>(read.nodes), all_.nodes.end());
@@ -110,7 +111,7 @@ private:
     Part all_;
 };
 
-/// The logs of one stream: of each memory space, or one for all that share a BlockStore, by no space.
+/// The logs of one stream: one for each memory space, or one for all spaces that share a BlockStore.
 class BlockLogs {
 public:
     [[nodiscard]] std::shared_ptr<BlockLog> of(const isa::Space& space) {
@@ -119,7 +120,7 @@ public:
             if (of == space) return log;
         return logs_.emplace_back(space, std::make_shared<BlockLog>()).second;
     }
-    /// For decoders that discard their caches: otherwise they would read the whole log again at once.
+    /// For decoders that discard their caches, which would otherwise read the whole log again.
     void clear() {
         const std::scoped_lock lock(mutex_);
         logs_.clear();
@@ -130,19 +131,19 @@ private:
     std::vector<std::pair<isa::Space, std::shared_ptr<BlockLog>>> logs_;
 };
 
-/// Where blocks start, in 4 GB of addresses: a start takes 8 bytes whatever the size of an address.
+/// Beginnings of blocks, in 4 GB of addresses: an entry takes 8 bytes regardless of the size of an address.
 class Starts {
 public:
     explicit Starts(unsigned log2_size = 4)
         : starts_(std::size_t{1} << log2_size), mask_((1U << log2_size) - 1), shift_(32 - log2_size) {}
 
-    /// A start by the low half of its address; instruction sets differ in bits that are 0 in the address. Only of
-    /// places that `regular`.
+    /// A key from the low half of an address; instruction sets differ in bits that are 0 in the address. Only for
+    /// places that are `regular`.
     [[nodiscard]] WM_INLINE static std::uint32_t key(std::uint32_t low, Isa isa) {
-        // Without a branch, which a mixed program would make hard to predict.
+        // Branchless, since a program with both instruction sets would make the branch hard to predict.
         return low | static_cast<std::uint32_t>(isa == Isa::t32) | static_cast<std::uint32_t>(isa == Isa::a64) << 1;
     }
-    /// A32, T32 and A64 at an address that such an instruction can have.
+    /// Whether a place is A32, T32 or A64, at an address that such an instruction can have.
     [[nodiscard]] WM_INLINE static bool regular(const Place& place) {
         constexpr unsigned known = 1U << static_cast<unsigned>(Isa::a32) | 1U << static_cast<unsigned>(Isa::t32) |
                                    1U << static_cast<unsigned>(Isa::a64);
@@ -154,12 +155,12 @@ public:
         std::uint32_t key{};
         Position at = nowhere;
     };
-    /// The table as it is now, for inner loops: it is valid until a start is inserted.
+    /// The present table, for inner loops: valid until a start is inserted.
     struct View {
         const Start* starts;
         std::uint32_t mask, shift;
 
-        /// The position of the block that starts there, if it is in the table, else `nowhere`.
+        /// The position of the block that begins there, or `nowhere` if it is not in the table.
         [[nodiscard]] WM_INLINE Position find(std::uint32_t key) const {
             for (std::uint32_t i = slot(key, shift);; i = (i + 1) & mask)
                 if (starts[i].key == key || starts[i].at == nowhere) return starts[i].at;
@@ -201,45 +202,47 @@ struct PlaceHash {
     }
 };
 
-/// Blocks by id, and where their outcomes lead. A block's links are 8 bytes, so that the links of some 100 000 blocks
-/// fit a second-level cache. Of one memory space, or of all spaces of a reader whose sections are whole.
+/// Blocks by id, and the blocks to which their outcomes lead. A block's links take 8 bytes, so that the links of some
+/// 100 000 blocks fit a second-level cache. For one memory space, or for all spaces of a reader whose sections are
+/// whole.
 class BlockStore {
 public:
-    /// `log`: if other decoders share what they learn.
+    /// `log`: if other decoders share learned blocks.
     explicit BlockStore(const Rules& rules, std::shared_ptr<BlockLog> log = {}) : rules_(rules), log_(std::move(log)) {}
 
-    /// No other store or cache of this process has or had the same number.
+    /// Unique among all stores and caches of this process, past and present.
     [[nodiscard]] WM_INLINE std::uint32_t serial() const { return serial_; }
     [[nodiscard]] static std::uint32_t next_serial() {
         static std::atomic<std::uint32_t> last;
         return ++last;
     }
 
-    /// By position + taken: where execution goes on. `nowhere`, `indirect`, `call` and `indirect_call` are rows too,
+    /// By position + taken: where execution continues. `nowhere`, `indirect`, `call` and `indirect_call` are rows too,
     /// which lead to themselves.
     [[nodiscard]] WM_INLINE const Position* links() const { return links_.data() + hubs; }
-    /// Where the direct branch with link at the end of this block goes. Precondition: links()[at + 1] is `call`.
+    /// The target of the direct branch with link at the end of this block. Precondition: links()[at + 1] is `call`.
     [[nodiscard]] WM_INLINE Position call_target(Position at) const {
         return calls_[static_cast<std::size_t>(at) / 2].target;
     }
-    /// Where execution goes on when the call at the end of this block returns; below 0: not known. Precondition: there
-    /// is a return stack.
+    /// Where execution continues when the call at the end of this block returns; negative: not known. Precondition:
+    /// there is a return stack.
     [[nodiscard]] WM_INLINE Position return_target(Position at) const {
         return calls_[static_cast<std::size_t>(at) / 2].back;
     }
     [[nodiscard]] const Node& node(Position at) const { return nodes_[index_[static_cast<std::size_t>(at) / 2]]; }
-    /// Precondition: `at` is below `nowhere`, as `add` gave it.
+    /// Precondition: `at` is less than `nowhere`, as returned by `add`.
     [[nodiscard]] const Node& dead_node(Position at) const { return nodes_[static_cast<std::size_t>(first_dead - at)]; }
     void link(Position at, bool e, Position to) {
         const std::uint32_t edge = static_cast<std::uint32_t>(at) | (e ? 1U : 0U);
         set_link(edge, to);
         if (log_) learned_.links.push_back({edge, to});
     }
-    /// Blocks, and places of blocks in the caches that use it: what memory grows with.
+    /// Number of blocks, and of places of blocks in the caches that use it: memory grows with it.
     [[nodiscard]] std::size_t rows() const { return index_.size() + nodes_.size() + starts_; }
     void add_starts(std::ptrdiff_t count) { starts_ += static_cast<std::size_t>(count); }
 
-    /// The position of this node, which is added if its block is new; of one that cannot be passed, its own each time.
+    /// The position of this node, which is added if its block is new; a node that cannot be passed gets a new position
+    /// each time.
     template <class Out>
     Position add(const Node& node, Out& out) {
         const std::size_t id = node.edge / 2;
@@ -259,9 +262,9 @@ public:
         return static_cast<Position>(node.edge);
     }
 
-    // ---- what memory spaces share
+    // ---- data shared by memory spaces
 
-    /// The block that starts there in that section, if it was kept; else `nowhere`.
+    /// The block that begins there in that section, if it was stored; else `nowhere`.
     [[nodiscard]] Position in_section(std::uint32_t section, const Place& start) const {
         const auto found = by_section_.find({section, start});
         return found == by_section_.end() ? nowhere : found->second;
@@ -271,14 +274,14 @@ public:
         by_section_.emplace(InSection{node.section, node.start()}, at);
     }
 
-    // ---- what decoders share
+    // ---- data shared by decoders
 
     void learned(const Node& node, std::uint32_t space) {
         if (log_) learned_.nodes.push_back({node, space});
     }
-    /// Others should learn it before there is more.
+    /// Whether enough was learned to share it now.
     [[nodiscard]] bool has_learned_much() const { return learned_.size() >= 64; }
-    /// Shares what was learned here, and learns what others have shared: calls met(space, node, position) for each.
+    /// Shares the blocks learned here, and takes those of others: calls met(space, node, position) for each.
     template <class Out, class OnMet>
     void exchange(Out& out, OnMet&& met) {
         if (!log_) return;
@@ -327,11 +330,11 @@ private:
     BlockLog::Read read_;
 };
 
-/// The blocks executed in one memory space, found by their start address and linked by outcome: the hot path follows
-/// links without look-ups.
+/// The blocks executed in one memory space, found by start address and linked by outcome: the hot path follows links
+/// without look-ups.
 class BlockCache {
 public:
-    /// With blocks of its own. `log`: if other decoders share what they learn.
+    /// With blocks of its own. `log`: set if other decoders share learned blocks.
     BlockCache(const Rules& rules, const isa::CodeReader& code, const isa::Space& space,
                std::shared_ptr<BlockLog> log = {})
         : BlockCache(rules, code, space, std::make_shared<BlockStore>(rules, std::move(log)), false) {}
@@ -346,9 +349,9 @@ public:
     [[nodiscard]] const isa::Space& space() const { return space_; }
     /// No other cache of this process has or had the same number.
     [[nodiscard]] WM_INLINE std::uint32_t serial() const { return serial_; }
-    /// The same of all caches that share its blocks.
+    /// Unique for the set of caches that share its blocks.
     [[nodiscard]] WM_INLINE std::uint32_t common_serial() const { return shared_ ? store_->serial() : serial_; }
-    /// Every space that has the block `from` as a whole also has `to`: both are in one section.
+    /// Whether every space that has the whole block `from` also has `to`: both are in one section.
     [[nodiscard]] bool come_together(Position from, Position to) const {
         const Node &a = node(from), &b = node(to);
         return a.whole && b.whole && a.section == b.section;
@@ -357,8 +360,8 @@ public:
     [[nodiscard]] WM_INLINE Position call_target(Position at) const { return store_->call_target(at); }
     [[nodiscard]] WM_INLINE Position return_target(Position at) const { return store_->return_target(at); }
     [[nodiscard]] const Node& node(Position at) const { return store_->node(at); }
-    /// Outcome `e` of the block leads to that one, in this space. Where spaces share blocks, the link is kept only if
-    /// that holds in all: both are in one section, which is there as a whole or not at all.
+    /// Links outcome `e` of the block to that one, in this space. If spaces share blocks, the link is stored only if it
+    /// holds in all: both are in one section, which a space has completely or not at all.
     void link(Position at, bool e, Position to) {
         if (shared_ && (!node(to).whole || node(to).section != node(at).section)) return;
         store_->link(at, e, to);
@@ -378,15 +381,15 @@ public:
         const Starts* const found = high_starts(high_half);
         return {high_half, found == nullptr ? none.view() : found->view()};
     }
-    /// The block that starts there, if it is in the cache, else below 0.
+    /// The block that begins there, if it is in the cache, otherwise negative.
     [[nodiscard]] WM_INLINE Position peek(const Place& place) const {
         if (place.address.value >> 32 == 0 && Starts::regular(place)) [[likely]]
             return low_.find(low_key(place));
         return peek_elsewhere(place);
     }
 
-    /// The node that starts here, made the first time. `at` is set to its position, or to `nowhere` if it is dead.
-    /// `others`: as of `exchange`.
+    /// The node that begins here, which is made at first use. `at` is set to its position, or to `nowhere` if it is
+    /// dead. `others`: as for `exchange`.
     template <class Out, class Others>
     const Node& find(const Place& place, Out& out, Position& at, Others&& others) {
         Position found = peek(place);
@@ -410,8 +413,8 @@ public:
         return find(place, out, at, [this](std::uint32_t) { return this; });
     }
 
-    /// Shares what was learned here, and learns what others have shared. others(number): the cache of the space with
-    /// that number, or null; of all that use the same BlockStore.
+    /// Shares the blocks learned here, and takes those of others. others(number): the cache of the space with
+    /// that number, or null; among all that use the same BlockStore.
     template <class Out, class Others>
     void exchange(Out& out, Others&& others) {
         store_->exchange(out, [&](std::uint32_t space, const Node& node, Position at) {
@@ -456,7 +459,7 @@ private:
         store_->add_starts(1);
     }
 
-    /// The block that starts there, if another space with the same section has it.
+    /// The block that begins there, if another space with the same section has it.
     [[nodiscard]] Position find_of_others(const Place& place) {
         const isa::Code code = code_.at(place.address, space_);
         if (code.bytes.empty()) return nowhere;
@@ -499,10 +502,10 @@ private:
     const std::shared_ptr<BlockStore> store_;
     Starts low_;
     std::unordered_map<std::uint32_t, Starts> high_;  // by the high half of addresses
-    mutable std::uint32_t last_high_ = 0;  // the key in it that was looked for last: nearly all are that one; 0: none
+    mutable std::uint32_t last_high_ = 0;  // the last key looked up in it, which nearly all lookups repeat; 0: none
     mutable const Starts* last_starts_ = nullptr;
-    std::unordered_map<Place, Position, PlaceHash> irregular_;  // ThumbEE, and addresses between instructions
-    std::size_t other_starts_ = 0;                              // those counted in the store
+    std::unordered_map<Place, Position, PlaceHash> irregular_;  // places in ThumbEE, and addresses between instructions
+    std::size_t other_starts_ = 0;                              // number of those counted in the store
 };
 
 }  // namespace waymark::follow

@@ -12,21 +12,20 @@
 
 namespace waymark::follow {
 
-/// Spaces that see whole sections (isa::CodeReader::whole_sections), as the spaces of processes do, share blocks and
-/// links: each process has its own table only for the addresses that indirect branches went to. Other spaces share
-/// nothing.
+/// Spaces that see whole sections (isa::CodeReader::whole_sections), such as those of processes, share blocks and
+/// links: each process has its own table only for targets of its indirect branches. Other spaces share nothing.
 class BlockCaches {
 public:
-    /// `code` is borrowed. `logs`: of several followers of the same stream.
+    /// `code` is borrowed. `logs`: shared by several followers of the same stream.
     BlockCaches(const Rules& rules, const isa::CodeReader& code, std::shared_ptr<BlockLogs> logs)
         : rules_(rules), code_(code), logs_(std::move(logs)) {}
 
-    /// The cache of a space, as CodeReader::view gave it. It is valid until the next call.
+    /// The cache of a space from CodeReader::view. Valid until the next call.
     [[nodiscard]] BlockCache& of(const isa::Space& space) {
         if (space.number != 0 && code_.whole_sections()) return of_number(space);
         for (const auto& cache : alone_)
             if (cache->space() == space) return *cache;
-        // A stream that consists of new contexts must not fill the memory.
+        // A stream with ever new contexts must not fill the memory.
         std::size_t rows = 0;
         for (const auto& cache : alone_) rows += cache->rows();
         if (alone_.size() == most_alone || rows > most_rows) {
@@ -36,7 +35,7 @@ public:
         return *alone_.emplace_back(
             std::make_unique<BlockCache>(rules_, code_, space, logs_ ? logs_->of(space) : nullptr));
     }
-    /// The cache that shares blocks and is of the space with that number; null: there is none.
+    /// The cache of the space with that number, if it shares blocks; null if there is none.
     [[nodiscard]] BlockCache* known(std::uint32_t number) const {
         const auto found = shared_.find(number);
         return found == shared_.end() ? nullptr : found->second.cache.get();
@@ -67,7 +66,7 @@ private:
         shared.used = ++uses_;
         return *shared.cache;
     }
-    /// Those that were not used for longest.
+    /// Forgets the least recently used half.
     void forget_half() {
         std::vector<std::uint64_t> used;
         for (const auto& [number, shared] : shared_) used.push_back(shared.used);

@@ -1,4 +1,5 @@
-/// Where a stream can be cut for several threads (parallel.h): behind the packet that gives the whole state.
+/// Finds places where a stream can be cut for several threads (parallel.h): after a packet that gives the complete
+/// state.
 #pragma once
 
 #include <algorithm>
@@ -9,12 +10,12 @@
 
 namespace waymark::follow {
 
-/// From a synchronisation packet on, whether packets follow up to one behind which the stream can be cut. `from`:
-/// behind the synchronisation packet. `parse(bytes, from, cut)` parses the packet at `from`, where `bytes` begin, and
-/// sets `cut` if that packet gives the state.
+/// Searches, from a synchronisation packet on, for a packet after which the stream can be cut. `from`: end of the
+/// synchronisation packet. `parse(bytes, from, cut)` parses the packet at `from`, where `bytes` begin, and sets `cut`
+/// if that packet gives the state.
 template <class Cut, class Parse>
 [[nodiscard]] std::optional<Cut> cut_behind(Bytes bytes, std::size_t from, Parse&& parse) {
-    // As far as the packet may stay behind.
+    // Maximum distance of that packet.
     constexpr std::size_t most_bytes = 4096;
     const std::size_t end = std::min(bytes.size(), from + most_bytes);
     std::optional<Cut> cut;

@@ -1,5 +1,5 @@
-/// The decoders of a protocol as its users make them: classes that hide the machine behind them, which is a template
-/// over where it writes and includes every packet.
+/// The decoders of a protocol for their users: classes that hide the machine behind them, which is a template over its
+/// output and includes every packet.
 #pragma once
 
 #include <algorithm>
@@ -22,16 +22,16 @@ class HeldDecoder {
 public:
     /// The next bytes of the stream, borrowed for the call.
     void feed(Bytes bytes) { held_->feed(bytes); }
-    /// What comes next does not follow what came before: `why` is framing, missing or stopped.
+    /// The bytes that follow do not continue earlier ones: `why` is framing, missing or stopped.
     void reset(GapReason why = GapReason::framing) { held_->reset(why); }
-    /// The stream ends here: reports what is left over and delivers everything to the sink. Bytes fed after it are
-    /// another stream's, which needs its own synchronisation; offsets go on.
+    /// The stream ends here: reports the rest and delivers everything to the sink. Bytes fed afterwards belong to
+    /// another stream, which needs its own synchronisation; offsets continue.
     void finish() { held_->finish(); }
-    /// Whole packets met so far.
+    /// Number of whole packets.
     [[nodiscard]] std::uint64_t packets() const { return held_->packets(); }
-    /// Stream positions that elements to come may name: where whatever is unfinished began.
+    /// Offsets that later elements may name: the beginnings of unfinished parts.
     [[nodiscard]] std::array<Offset, 2> pending() const { return held_->pending(); }
-    /// The bytes fed so far end inside a packet: those to come complete it.
+    /// Whether the bytes fed so far end inside a packet that later bytes complete.
     [[nodiscard]] bool amid_packet() const { return held_->amid_packet(); }
 
 protected:
@@ -71,15 +71,15 @@ private:
     std::unique_ptr<Holder> held_;
 };
 
-/// The same on several threads, made by make_parallel: the larger the chunks, the more cores have work at once. Memory:
-/// about 20 MB for two workers, whatever the size of a chunk.
+/// The same on several threads, made by make_parallel: with larger chunks, more cores have work at once. Memory: about
+/// 20 MB for two workers, for any size of chunk.
 class HeldParallel : public Parallel {
 public:
     using Ranges = follow::Ranges;
     using Options = ParallelOptions;
 
-    /// The next bytes of the stream, borrowed for the call. All elements that the decoder of one thread would know were
-    /// delivered, or will be by `flush`, when it returns.
+    /// The next bytes of the stream, borrowed for the call. When it returns, all elements that the single-threaded
+    /// decoder would know were delivered, or `flush` will deliver them.
     void feed(Bytes bytes) override { held_->feed(bytes); }
     void reset(GapReason why) override { held_->reset(why); }
     void finish() override { held_->finish(); }
@@ -99,8 +99,8 @@ private:
     const std::unique_ptr<Parallel> held_;
 };
 
-/// For find_cut of a ParallelProtocol: the first cut that `cut_after(i)` gives, where i is the end of a synchronisation
-/// packet, `zeros` zeros and 0x80, that begins in [from, end). `cut_after` returns an optional.
+/// For find_cut of a ParallelProtocol: the first cut that `cut_after(i)` returns, where i is the end of a
+/// synchronisation packet (`zeros` zeros and 0x80) that begins in [from, end). `cut_after` returns an optional.
 template <std::size_t zeros, class CutAfter>
 [[nodiscard]] auto first_cut(Bytes bytes, std::size_t from, std::size_t end, CutAfter&& cut_after) {
     static constexpr auto sync = [] {

@@ -1,4 +1,4 @@
-/// Puts events into a decoder's output, each in its place: the part that is the same for every protocol.
+/// Inserts events into a decoder's output, each in its place: the part that all protocols share.
 #pragma once
 
 #include <optional>
@@ -46,7 +46,7 @@ public:
         state_.context.reset();
     }
 
-    /// What was reported so far, as far as later elements depend on it.
+    /// The reported state, as far as later elements depend on it.
     struct State {
         std::optional<flow::Context> context;
         flow::Atoms unplaced{};

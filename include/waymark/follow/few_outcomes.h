@@ -1,4 +1,4 @@
-/// The outcomes of one packet, followed along links without a branch for each: for inner loops.
+/// Follows the outcomes of one packet along links without a branch for each: for inner loops.
 #pragma once
 
 #include <array>
@@ -11,18 +11,18 @@
 
 namespace waymark::follow {
 
-/// Up to five outcomes, from the oldest on: taken apart once, in a table by the bytes of packets.
+/// Up to five outcomes, from the oldest on: decoded once, in a table indexed by the bytes of packets.
 struct alignas(8) FewOutcomes {
     static constexpr unsigned most = 5;
     std::array<std::uint8_t, most> e{};  ///< 1: executed or taken; 0 beyond `count`
-    std::uint8_t count = 0;              ///< 0: no such packet
+    std::uint8_t count = 0;              ///< 0: not such a packet
 
     constexpr FewOutcomes() = default;
-    /// Bit i of `bits` is the i-th.
+    /// Bit i of `bits` is the i-th outcome.
     constexpr FewOutcomes(std::uint32_t bits, unsigned outcomes) : count(static_cast<std::uint8_t>(outcomes)) {
         for (unsigned i = 0; i < outcomes; ++i) e[i] = static_cast<std::uint8_t>(bits >> i & 1U);
     }
-    /// Bit i is the i-th.
+    /// The outcomes as bits: bit i is the i-th.
     [[nodiscard]] constexpr std::uint32_t bits() const {
         std::uint32_t all = 0;
         for (unsigned i = 0; i < most; ++i) all |= std::uint32_t{e[i]} << i;
@@ -30,15 +30,15 @@ struct alignas(8) FewOutcomes {
     }
 };
 
-/// The links of this outcome, by position: no addition waits for a position before the next link is read. A compiler
-/// would put it back.
+/// The links for this outcome, by position: reading the next link does not have to wait for an addition. A compiler
+/// would otherwise insert one.
 [[nodiscard]] WM_INLINE const Position* links_of(const Position* links, std::uint32_t outcome) {
     const Position* by_position = links + outcome;
     asm("" : "+r"(by_position));
     return by_position;
 }
 
-/// The edges of FewOutcomes from `now` on, given to `use`. All five, whether they are there or not: to ask costs more.
+/// Passes the edges of FewOutcomes from `now` on to `use`. All five, whether they exist or not: testing costs more.
 template <class Use>
 WM_INLINE auto edges_of(const Position* links, std::ptrdiff_t now, const FewOutcomes& outcomes, Use&& use) {
     const std::ptrdiff_t at_1 = links_of(links, outcomes.e[0])[now];
@@ -53,14 +53,14 @@ WM_INLINE auto edges_of(const Position* links, std::ptrdiff_t now, const FewOutc
     return use(edge_0, edge_1, edge_2, edge_3, edge_4);
 }
 
-/// What FewOutcomes lead to.
+/// The result of following FewOutcomes.
 struct FewFollowed {
-    Position last;  ///< the edge of the last outcome; below 0: a link before it is not known
+    Position last;  ///< the edge of the last outcome; negative: a link before it is not known
     Position next;  ///< where that leads
 };
 
-/// Follows `outcomes` from `now` and puts their ranges in `run` (flow::BatchWriter::Run or that of CountWriter). Where
-/// a link is not known the caller takes the ranges back: take_back_few. Precondition: outcomes.count != 0.
+/// Follows `outcomes` from `now` and writes their ranges to `run` (flow::BatchWriter::Run or that of CountWriter). If a
+/// link is not known, the caller takes the ranges back: take_back_few. Precondition: outcomes.count != 0.
 template <class Packet, class Run>
 WM_INLINE FewFollowed follow_few(const Position* links, std::ptrdiff_t now, const FewOutcomes& outcomes, Packet packet,
                                  Run& run) {
@@ -71,7 +71,7 @@ WM_INLINE FewFollowed follow_few(const Position* links, std::ptrdiff_t now, cons
     return {last, links[last]};
 }
 
-/// follow_few of one outcome or two, for streams in which packets rarely have more. Precondition: those are all.
+/// follow_few for at most two outcomes, for streams in which packets rarely have more.
 template <class Packet, class Run>
 WM_INLINE FewFollowed follow_two(const Position* links, std::ptrdiff_t now, const FewOutcomes& outcomes, Packet packet,
                                  Run& run) {
@@ -85,21 +85,21 @@ WM_INLINE FewFollowed follow_two(const Position* links, std::ptrdiff_t now, cons
                                : FewFollowed{static_cast<Position>(edge_1), after_1};
 }
 
-/// Takes back what follow_few or follow_two put with these arguments last.
+/// Takes back what follow_few or follow_two last wrote with these arguments.
 template <class Run>
 WM_INLINE void take_back_few(const Position* links, std::ptrdiff_t now, const FewOutcomes& outcomes, Run& run) {
     edges_of(links, now, outcomes, [&](auto... edges) { run.take_back(flow::no_cycles, outcomes.count, edges...); });
 }
 
-/// Where outcomes one by one lead to.
+/// The result of following outcomes one by one.
 struct EachFollowed {
-    unsigned count;  ///< of the outcomes that were followed, from the oldest on
+    unsigned count;  ///< number of outcomes that were followed, from the oldest on
     Position next;   ///< where they lead
-    Position last;   ///< the edge of the last one that was followed
+    Position last;   ///< the edge of the last outcome that was followed
 };
 
-/// Follows outcomes (bit i of `e` is the i-th) from `now` as far as links are known, and puts their ranges in `run`.
-/// The last one may lead to follow::indirect if `may_end`.
+/// Follows outcomes (bit i of `e` is the i-th) from `now` while links are known, and writes their ranges to `run`. The
+/// last one may lead to follow::indirect if `may_end`.
 template <class Packet, class Run>
 WM_INLINE EachFollowed follow_each(const Position* links, std::ptrdiff_t now, std::uint64_t e, unsigned count,
                                    bool may_end, Packet packet, Run& run) {
@@ -118,8 +118,8 @@ WM_INLINE EachFollowed follow_each(const Position* links, std::ptrdiff_t now, st
     return {count, next, last};
 }
 
-/// follow_each for calls and returns: where a link does not say where execution goes on, beyond(position, link, last)
-/// does, if it can, else it gives the link. `last`: no outcome of this packet follows.
+/// follow_each for calls and returns: if a link does not tell where execution continues, beyond(position, link, last)
+/// returns the place if it can, otherwise the link. `last`: no outcome of this packet follows.
 template <class Packet, class Run, class Beyond>
 WM_INLINE EachFollowed follow_calls(const Position* links, std::ptrdiff_t now, std::uint64_t e, unsigned count,
                                     bool may_end, Packet packet, Run& run, Beyond&& beyond) {
@@ -140,7 +140,7 @@ WM_INLINE EachFollowed follow_calls(const Position* links, std::ptrdiff_t now, s
     return {count, next, last};
 }
 
-/// FewOutcomes by their bits with a 1 after the newest one, as follow::Waiting has them; count 0: none or more.
+/// FewOutcomes by their bits with a 1 above the newest one, as in follow::Waiting; count 0: none or more than five.
 inline constexpr std::array<FewOutcomes, 2U << FewOutcomes::most> few_by_code = [] {
     std::array<FewOutcomes, 2U << FewOutcomes::most> all;
     for (unsigned count = 1; count <= FewOutcomes::most; ++count)

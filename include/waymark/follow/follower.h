@@ -18,15 +18,16 @@
 
 namespace waymark::follow {
 
-/// Why flow is unknown after a walk that reached no waypoint. Precondition: it reached none.
+/// Why flow is unknown after a walk that reached no waypoint. Precondition: the walk reached none.
 [[nodiscard]] flow::What why_lost(WalkEnd end, Address after);
 
-/// What is known about execution.
+/// The known state of execution.
 struct FollowerState {
     flow::Context context{};
-    Place place{};         ///< where execution is, if `known`
-    bool known = false;    ///< the place is known
-    bool pop_due = false;  ///< Rules::Indirect::waits: a taken indirect branch whose target no packet has named yet
+    Place place{};       ///< where execution is, if `known`
+    bool known = false;  ///< the place is known
+    bool pop_due =
+        false;  ///< Rules::Indirect::waits: an indirect branch was taken, and no packet has named its target yet
     bool may_push = true;  ///< see Follower::forbid_pushes
     ReturnStack stack{};
 };
@@ -42,7 +43,7 @@ class Follower {
 public:
     using State = FollowerState;
 
-    /// `code` and `elements` are borrowed and must outlive it. `logs`: of several followers of the same stream.
+    /// `code` and `elements` are borrowed and must outlive it. `logs`: shared by several followers of the same stream.
     Follower(const Rules& rules, const isa::CodeReader& code, Elements<Out>& elements,
              std::shared_ptr<BlockLogs> logs = {})
         : rules_(rules),
@@ -51,31 +52,31 @@ public:
           out_(elements.out()),
           caches_(rules, code, std::move(logs)) {}
 
-    // ---- what is known
+    // ---- state
 
-    /// The place of execution is known.
+    /// Whether the place of execution is known.
     [[nodiscard]] WM_INLINE bool known() const { return state_.known; }
-    /// The place of execution is known, or follows from the return stack: to be called before an outcome or an
-    /// exception under Rules::Indirect::waits.
+    /// Whether the place of execution is known, or follows from the return stack: call it before an outcome or an
+    /// exception with Rules::Indirect::waits.
     [[nodiscard]] bool ready(Offset at) {
         if (state_.pop_due) [[unlikely]]
             pop(at);
         return state_.known;
     }
-    /// The indirect branch that was taken last, if no packet has named its target yet (Rules::Indirect::waits).
+    /// The last taken indirect branch, if no packet has named its target yet (Rules::Indirect::waits).
     [[nodiscard]] std::optional<Place> branch_that_waits() const {
         return state_.pop_due ? std::optional(state_.place) : std::nullopt;
     }
-    /// An indirect branch was taken, no packet has named its target, and the return stack has one.
+    /// Whether an indirect branch was taken, no packet has named its target, and the return stack has one.
     [[nodiscard]] bool returns() const { return state_.pop_due && !state_.stack.empty(); }
     /// The place of execution. Precondition: known().
     [[nodiscard]] Place place() const { return at_ < 0 ? state_.place : cache_->node(at_).start(); }
     [[nodiscard]] const flow::Context& context() const { return state_.context; }
 
-    // ---- what the trace reports
+    // ---- reports of the trace
 
-    /// The next waypoint instruction has executed (`e`: taken, or a barrier that executed) or not. False: it cannot be
-    /// placed, and flow is unknown. Precondition: known().
+    /// The next waypoint instruction has executed (`e`: taken, or a barrier that executed) or not. Returns false if it
+    /// cannot be placed; then flow is unknown. Precondition: known().
     WM_INLINE bool atom(bool e, Offset at, std::uint32_t cycles = flow::no_cycles) {
         const Node& node = here();
         if (!node.passable()) [[unlikely]] {
@@ -95,7 +96,7 @@ public:
         return true;
     }
 
-    /// The next waypoint instruction was taken, to the given place; `go` or a context comes next. False: it
+    /// The next waypoint instruction was taken, to the given place; `go` or a context comes next. Returns false if it
     /// cannot be placed. `may_push`: a branch with link is pushed on the return stack. Precondition: known().
     bool branch(const Place& to, Offset at, std::uint32_t cycles = flow::no_cycles, bool may_push = true) {
         const Node& node = here();
@@ -110,8 +111,8 @@ public:
         return true;
     }
 
-    /// The waypoint instruction at `source` was taken, and those from here to there were not. False: the way there
-    /// cannot be placed, which is reported, and flow is unknown. Precondition: known().
+    /// The waypoint instruction at `source` was taken, and those from here to there were not. Returns false if the path
+    /// there cannot be followed, which is reported; then flow is unknown. Precondition: known().
     bool source(Address source, Offset at) {
         const Address from = place().address;
         for (;;) {
@@ -131,7 +132,7 @@ public:
         }
     }
 
-    /// The waypoint instruction that is executed next, if the way to it is known. Precondition: known().
+    /// The next waypoint instruction, if the path to it is known. Precondition: known().
     [[nodiscard]] std::optional<BranchInstruction> next_branch() {
         const Node& node = here();
         if (!node.passable()) return {};
@@ -147,9 +148,9 @@ public:
         set_place(to);
         if (moved) enter_space();
         elements_.context(at, context);
-        if (to.isa == Isa::jazelle) lose();  // no unit traces bytecodes
+        if (to.isa == Isa::jazelle) lose();  // units do not trace bytecodes
     }
-    /// The same place, in this context.
+    /// The place stays; the context changes.
     void set_context(const flow::Context& context, Offset at) {
         if (context != state_.context) {
             if (state_.known) set_place(place());
@@ -159,28 +160,29 @@ public:
         elements_.context(at, context);
     }
 
-    /// An exception interrupted execution: adds where it would have continued. `go` gives the handler's place.
+    /// An exception interrupted execution: adds the address where it would have continued. `go` gives the handler's
+    /// place.
     void exception(flow::Exception e, Offset at) {
         if (state_.known) e.preferred_return = place().address;
         if (e.preferred_return) interrupted(*e.preferred_return);
         elements_.event(at, e);
     }
     /// An exception is about to be reported that came before the instruction there: if that is the place of execution,
-    /// the last branch went there, though nothing ran there.
+    /// the last branch went there, although nothing ran there.
     void interrupted(Address there) {
         if (!out_.branch_waits() || !state_.known || place().address != there) return;
         const Node& node = here();
         out_.arrived(node.instructions == 0 ? flow::EdgeWay::no_block : node.edge / 2);
     }
 
-    /// Execution has reached `to`, or, with Stop::after, has passed the instruction there, and there was no waypoint
-    /// instruction before it. Without a known place, reports only that.
+    /// Execution has reached `to`, or, with Stop::after, has passed the instruction there, without a waypoint
+    /// instruction before it. Without a known place, only reports this.
     void walk_to(Address to, Stop stop, Offset at) {
         if (!state_.known) return elements_.event(at, flow::Reached{to});
         const Place from = place();
         if (to < from.address)
             return elements_.event(at, flow::Inconsistency{flow::Conflict::update_behind, from.address, to});
-        // It ends at an address, not at a waypoint, so it gets no node.
+        // The walk ends at an address, not at a waypoint, so it gets no node.
         const Walk w = follow::walk_to(code_, state_.context.space(), from, to, stop, rules_.walk);
         if (w.instructions != 0) out_.range(out_.table().intern(w.block()) * 2, at);
         if (w.end == WalkEnd::arrived || w.end == WalkEnd::passed) {
@@ -193,8 +195,8 @@ public:
         if (stop == Stop::after) elements_.event(at, flow::Reached{to});
     }
 
-    /// A synchronisation point says that execution is there, in this context: reports a disagreement. The
-    /// synchronisation point is right; `go` comes next. If nothing was known, nothing is compared.
+    /// A synchronisation point gives the place and context of execution: reports a difference. The synchronisation
+    /// point is right; `go` comes next. If nothing was known, nothing is compared.
     void confirm(const Place& to, const flow::Context& context, Offset at) {
         if (!state_.known) return;
         const Place reached = place();
@@ -202,9 +204,9 @@ public:
             elements_.event(at, flow::Inconsistency{flow::Conflict::sync_disagrees, reached.address, to.address});
     }
 
-    /// An address says that execution is there, though nothing before it leads away from where it was: if that is
-    /// another place, reports so, and flow before and after do not belong together; `go` comes next. The return stack
-    /// stays: where code was changed while it ran, the unit's own does.
+    /// An address gives the place of execution, although nothing before leads away from the known place: a difference
+    /// is reported, and flow before and after does not belong together; `go` comes next. The return stack stays: if
+    /// code was changed while it ran, the unit's own stack does too.
     void expect(const Place& to, Offset at) {
         if (!state_.known || place() == to) return;
         elements_.event(at, flow::Inconsistency{flow::Conflict::address_disagrees, place().address, to.address});
@@ -213,7 +215,7 @@ public:
 
     /// The unit's return stack is empty from here on.
     void clear_return_stack() { state_.stack.clear(); }
-    /// Nothing is pushed until execution's place is given by `go` (ETMv4: Trace Info).
+    /// Nothing is pushed until `go` gives the place of execution (ETMv4: Trace Info).
     void forbid_pushes() { state_.may_push = false; }
     /// Pushes an entry that is known from elsewhere on the return stack.
     void push(const ReturnStack::Entry& entry) {
@@ -226,19 +228,19 @@ public:
         at_ = nowhere;
         state_.stack.clear();
     }
-    /// Execution has gone to a place that the trace has yet to give; the return stack stays.
+    /// Execution has moved to a place that the trace has yet to give; the return stack stays.
     void leave() {
         state_.known = state_.pop_due = false;
         at_ = nowhere;
     }
-    /// As before the first byte: nothing is known about the core. Keeps the blocks.
+    /// Resets to the state before the first byte: nothing is known about the core. Keeps the blocks.
     void forget() {
         lose();
         state_ = {};
         cache_ = nullptr;
     }
 
-    // ---- another follower can go on from here
+    // ---- state from which another follower can continue
 
     [[nodiscard]] State snapshot() const {
         State state = state_;
@@ -252,12 +254,12 @@ public:
         if (state.known || state.pop_due) enter_space();
     }
 
-    // ---- for inner loops that read packets themselves, from a position
+    // ---- for inner loops that parse packets themselves, starting at a position
 
-    /// The position from which links can be followed; below 0: none, and the calls above have to be used.
+    /// The position from which links can be followed; negative: none, and the calls above have to be used.
     [[nodiscard]] WM_INLINE Position position() const { return at_; }
-    /// The same, after looking for the block that execution is at: where each packet ends with an indirect branch, that
-    /// is the only way back to an inner loop.
+    /// The same, after looking up the block at the place of execution: if each packet ends with an indirect branch,
+    /// that is the only way back to an inner loop.
     [[nodiscard]] WM_INLINE Position find_position() {
         if (at_ < 0 && state_.known)
             if (const Position found = cache_->peek(state_.place); found >= 0) at_ = found;
@@ -265,11 +267,11 @@ public:
     }
     /// Precondition: position() >= 0.
     [[nodiscard]] WM_INLINE const BlockCache& cache() const { return *cache_; }
-    /// The branch with link at the end of this block was taken: its return is pushed. Precondition: there is a return
-    /// stack, and pushes are not forbidden.
+    /// The branch with link at the end of this block was taken: its return address is pushed. Precondition: there is a
+    /// return stack, and pushes are not forbidden.
     WM_INLINE void push_call(Position at) { state_.stack.push(return_of(cache_->node(at), at)); }
-    /// A taken indirect branch has no address in the trace: the position that it returns to. Below 0, and nothing is
-    /// done: only `atom` can know.
+    /// A taken indirect branch has no address in the trace: returns the position that it returns to. Negative, without
+    /// effect, if only `atom` can tell.
     WM_INLINE Position pop_return() {
         const Position called = caller(0);
         if (called < 0) [[unlikely]]
@@ -283,21 +285,21 @@ public:
         state_.stack.pop();
         return to;
     }
-    /// Block of the call that pushed the return stack's entry `below` entries under the top. Negative: the entry
-    /// belongs to another memory space, or there is no such entry.
+    /// Block of the caller `below` entries under the top of the return stack; negative: the entry belongs to another
+    /// memory space, or does not exist.
     [[nodiscard]] WM_INLINE Position caller(std::size_t below) const {
         if (below >= state_.stack.size()) return nowhere;
         const ReturnStack::Entry& entry = state_.stack.top(below);
         return entry.cache == cache_->serial() && entry.ns == state_.context.ns ? entry.call : nowhere;
     }
-    /// True if these calls pushed the newest entries, the newest call first, and the stack has room for `more` entries.
+    /// Whether these calls pushed the newest entries, the newest call first, and the stack has room for `more` entries.
     [[nodiscard]] bool returns_to(std::span<const Position> calls, std::size_t more) const {
         if (state_.stack.size() + more > ReturnStack::depth) return false;
         for (std::size_t i = 0; i < calls.size(); ++i)
             if (caller(i) != calls[i]) return false;
         return true;
     }
-    /// Pops the newest entries, and pushes the entries of these calls.
+    /// Pops `pops` entries, and pushes the entries of these calls.
     void replace_returns(std::size_t pops, std::span<const Position> calls) {
         for (std::size_t i = 0; i < pops; ++i) state_.stack.pop();
         for (const Position at : calls) push_call(at);
@@ -315,7 +317,7 @@ private:
         return at_ >= 0 ? cache_->node(at_) : cache_->find(state_.place, out_, at_, others());
     }
 
-    /// Goes on after a node by its own outcome. The first time, remembers where that leads.
+    /// Continues after a node with an outcome. The first time, stores where that leads.
     void follow(const Node& from, bool e) {
         Position known = cache_->links()[at_ + (e ? 1 : 0)];
         if (known == call) known = cache_->call_target(at_);
@@ -333,7 +335,7 @@ private:
         return {node.after(), state_.context.ns, at >= 0 ? cache_->serial() : 0, at};
     }
 
-    /// A taken waypoint instruction whose next address, or whose own, concerns the return stack.
+    /// A taken waypoint instruction whose target, or whose own address, concerns the return stack.
     void take_with_return_stack(const Node& node, Offset at) {
         // Following a link may move the nodes.
         const ReturnStack::Entry back = return_of(node, at_);
@@ -354,7 +356,8 @@ private:
         // If a target is awaited, it is also compared with the entry pushed here.
         if (pushes) push(back);
     }
-    /// Execution went to the top entry of the return stack, from the indirect branch in `place`. False: there is none.
+    /// Execution went to the top entry of the return stack, from the indirect branch in `place`. False if there is
+    /// none.
     bool pop(Offset at) {
         state_.pop_due = false;
         if (!rules_.return_stack || state_.stack.empty()) {
@@ -373,7 +376,7 @@ private:
         return true;
     }
 
-    /// A node that cannot be passed: the instructions before the failure, the failure, and flow is unknown.
+    /// A node that cannot be passed: reports the instructions before the failure, and the failure; flow is unknown.
     void give_up(const Node& at_node, Offset at) {
         const Node node = at_node;
         if (node.instructions != 0) out_.range(node.edge, at);
@@ -397,8 +400,8 @@ private:
     BlockCaches caches_;
 
     State state_;
-    BlockCache* cache_ = nullptr;  // of the context's memory space
-    Position at_ = nowhere;        // where execution is, or, if below 0, state_.place
+    BlockCache* cache_ = nullptr;  // cache of the context's memory space
+    Position at_ = nowhere;        // where execution is, or, if negative, see state_.place
 };
 
 }  // namespace waymark::follow

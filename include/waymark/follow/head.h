@@ -25,45 +25,46 @@
 
 namespace waymark::follow {
 
-/// How a unit traces, as far as the search depends on it.
+/// Properties of a unit's trace on which the search depends.
 struct HeadRules {
-    isa::DecodeOptions decode{};  ///< which instructions are waypoint instructions
-    isa::Space space{};           ///< where code is read from
-    std::vector<Isa> isas{};      ///< that execution may be in
+    isa::DecodeOptions decode{};  ///< options that decide which instructions are waypoints
+    isa::Space space{};           ///< memory from which code is read
+    std::vector<Isa> isas{};      ///< possible instruction sets
     bool return_stack{};
     Rules::Indirect indirect = Rules::Indirect::pops;
-    /// A packet that names no instruction set means that of the last address; else that of the code before it.
+    /// A packet without instruction set means that of the last address; otherwise that of the previous code.
     bool isa_of_base{};
-    bool reached_is_base = true;  ///< seen::Reached is an address that later ones are compressed against
-    std::uint8_t history = 1;     ///< number of recent addresses that addresses are compressed against: 1 to 3
+    bool reached_is_base = true;  ///< whether seen::Reached is a base for compressing later addresses
+    std::uint8_t history = 1;     ///< number of recent addresses that serve as base: 1 to 3
 };
 
-/// Searches. The last observation is a seen::Sync: the place where decoding begins without the search. `unseen`: the
-/// share of the trace that is of unknown code, less than 1. Fills in all of `out` but what the protocol knows, which is
-/// where the head and its synchronisation are. Time and memory are bounded by `limits`, whatever the observations.
+/// Performs the search. The last observation is a seen::Sync: the place where decoding begins without the search.
+/// `unseen`: the share of the trace in unknown code, less than 1. Sets all members of `out` except those that the
+/// protocol knows: the place of the head and of its synchronisation. `limits` bound time and memory, whatever the
+/// observations.
 void search_head(const HeadRules& rules, const isa::CodeReader& code, std::span<const CodeExtent> extents,
                  std::span<const Observation> observations, double unseen, const RecoverLimits& limits,
                  HeadRecovery& out);
 
-/// The part of `extents` that 32-bit addresses reach.
+/// The part of `extents` within 32-bit addresses.
 [[nodiscard]] std::vector<CodeExtent> below_4gb(std::span<const CodeExtent> extents);
 
-/// True if `held` has a synchronisation packet, `zeros` zeros and 0x80, and after it the bytes that unseen_share()
-/// looks at: enough to recover the trace before the packet.
+/// Whether `held` has a synchronisation packet (`zeros` zeros and 0x80), and after it the bytes that unseen_share()
+/// examines: enough to recover the trace before the packet.
 [[nodiscard]] bool holds_sync(Bytes held, std::size_t zeros);
 
-/// The chains of packets that lead from the first bytes of a head to its synchronisation packet, none of them part of
-/// another. That packet begins with zeros, and a packet before it may end in zeros too: chains end at `first_end` or
-/// after it, up to the end of the head.
+/// Chains of packets that lead from the first bytes of a head to its synchronisation packet, without those that are
+/// part of another. That packet begins with zeros, and a packet before it may end in zeros too: chains end at or after
+/// `first_end`, up to the end of the head.
 class HeadChains {
 public:
-    /// `packet_at(i)`: the length of the packet that begins at byte i of the head, up to 255; 0: none does. It is asked
-    /// of i < `first_end`, each once. `longest`: of all packets.
+    /// `packet_at(i)`: the length of the packet that begins at byte i of the head, up to 255; 0: none. It is called
+    /// once for each i < `first_end`. `longest`: maximum length of a packet.
     HeadChains(std::size_t head_bytes, std::size_t first_end, std::size_t longest,
                const std::function<std::size_t(std::size_t)>& packet_at);
 
-    /// Where all of them have become one. A chain may begin at any of the first bytes, as many as a packet has at most
-    /// beyond its header: the rest of one that was cut can look like packets. Nothing if they meet nowhere.
+    /// Where all chains have joined. A chain may begin at any of the first bytes, as many as a packet has at most
+    /// beyond its header: the rest of a truncated packet can look like packets. nullopt if they do not all join.
     [[nodiscard]] std::optional<std::size_t> joined() const;
     [[nodiscard]] std::size_t length(std::size_t at) const { return length_[at]; }
 
@@ -72,13 +73,13 @@ private:
     std::vector<std::uint8_t> leads_, length_;
 };
 
-/// The share of the bytes that report execution where no code is known, or code other than the image's, in trace where
-/// execution is known: `decode(bytes, out)` decodes the first judged_bytes of `behind`, which begins with a
+/// The share of the bytes that report execution in unknown code, or in code that differs from the image's, in trace
+/// where execution is known: `decode(bytes, out)` decodes the first judged_bytes of `behind`, which begins with a
 /// synchronisation packet.
 [[nodiscard]] double unseen_share(Bytes behind, const std::function<void(Bytes, flow::BatchWriter&)>& decode);
 
-/// Delivers what was recovered: `stretch(s, out)` decodes each stretch. A gap between two, and after the last if it
-/// ends before the sync.
+/// Delivers the recovered flow: `stretch(s, out)` decodes each stretch. A gap is inserted between two, and after the
+/// last if it ends before the sync.
 void decode_head(const HeadRecovery& head, flow::BatchWriter& out,
                  const std::function<void(const HeadStretch&, flow::BatchWriter&)>& stretch);
 

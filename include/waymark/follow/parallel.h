@@ -1,6 +1,6 @@
 /// Decodes one stream on several threads: pieces between places where it can be cut are decoded concurrently, each by a
-/// decoder of its own, and delivered in order. The protocol (ParallelProtocol) determines where a stream can be cut,
-/// and which parts of a piece can only be completed when the piece before it has ended.
+/// separate decoder, and delivered in order. The protocol (ParallelProtocol) determines where a stream can be cut, and
+/// which parts of a piece can only be completed when the previous piece has ended.
 #pragma once
 
 #include <algorithm>
@@ -24,19 +24,20 @@ namespace waymark::follow {
 /// How the sink receives ranges.
 enum class Ranges : std::uint8_t {
     delivered,  ///< each, in batches
-    counted     ///< none: `counts` has how often each edge ran
+    counted     ///< none: `counts` has the execution count of each edge
 };
 struct ParallelOptions {
-    unsigned workers = 1;  ///< threads that decode, the caller's among them
+    unsigned workers = 1;  ///< number of threads that decode, including the caller's
     Ranges ranges = Ranges::delivered;
-    /// Approximate size of a piece; 0: the usual one. Of ranges, some 3 a byte, several pieces should stay in the cache
-    /// of a core until they are delivered. Counts take no room, and larger pieces less time between them.
+    /// Approximate size of a piece; 0: the usual one. With ranges, some 3 for each byte, several pieces should stay in
+    /// the cache of a core until they are delivered. Counts take no room, and larger pieces take less time between
+    /// them.
     std::size_t piece_bytes = 0;
     [[nodiscard]] constexpr std::size_t bytes_of_piece() const {
         if (piece_bytes != 0) return piece_bytes;
         return std::size_t{1} << (ranges == Ranges::counted ? 14 : 13);
     }
-    bool ways = false;  ///< Ranges::counted: count where indirect branches went, too
+    bool ways = false;  ///< Ranges::counted: also count the targets of indirect branches
 };
 
 /// A stream that is decoded on several threads. It has the calls of any decoder.
@@ -50,17 +51,17 @@ public:
     [[nodiscard]] virtual std::uint64_t packets() const = 0;
     [[nodiscard]] virtual std::array<Offset, 2> pending() const = 0;
     [[nodiscard]] virtual bool amid_packet() const = 0;
-    /// Ranges::counted: by edge, how often it ran so far.
+    /// Ranges::counted: execution count of each edge so far.
     [[nodiscard]] virtual std::vector<std::uint64_t> counts() const = 0;
     /// Ranges::counted: the sum of the cycles that came with ranges.
     [[nodiscard]] virtual std::uint64_t cycles() const = 0;
-    /// ParallelOptions::ways: where indirect branches went so far; and how often there was no room to count it.
+    /// ParallelOptions::ways: targets of indirect branches so far, and how many did not fit.
     struct Ways {
         std::vector<flow::EdgeWay> ways{};
         std::uint64_t left_out{};
     };
     [[nodiscard]] virtual Ways ways() const = 0;
-    /// Pieces decoded again, because a cut was not one, or the state there differed.
+    /// Number of pieces decoded again, because a cut was wrong, or the state there differed.
     [[nodiscard]] virtual std::uint64_t repeated() const = 0;
 };
 
@@ -222,20 +223,20 @@ public:
 
 private:
     enum class Stage : std::uint8_t { decoding, decoded, committed, consuming, consumed };
-    /// A piece that is being decoded or waits to be delivered.
+    /// A piece that is being decoded or waits for delivery.
     struct Slot {
         Stage stage{};
         std::size_t from{}, to{};
-        typename Cut::State assumed;  ///< at its beginning; for the first piece all is known
-        bool assumes{};               ///< it is not the first piece
-        bool put_off{};               ///< its beginning is unknown until the piece before has ended
-        bool in_order{};              ///< only the sink itself can take it: a fork lacks the elements before
-        Worker* wrote{};              ///< `batches`
+        typename Cut::State assumed;  ///< assumed state at its beginning; for the first piece it is known
+        bool assumes{};               ///< false for the first piece
+        bool put_off{};               ///< its beginning is unknown until the previous piece has ended
+        bool in_order{};              ///< only the sink itself can take it: a fork lacks earlier elements
+        Worker* wrote{};              ///< wrote `batches`
         Batches batches;
         Snapshot end;
         flow::CountWriter::WayState way_end{};
         std::uint64_t packets{};
-        typename Decoder::Late late;  ///< the parts that depend on the end of the piece before
+        typename Decoder::Late late;  ///< the parts that depend on the end of the previous piece
         std::unique_ptr<flow::Sink> fork;
     };
 
@@ -246,7 +247,7 @@ private:
     [[nodiscard]] Slot& slot(std::uint64_t piece) { return slots_[piece % slots_.size()]; }
     [[nodiscard]] bool all_joined() const { return all_claimed_ && joined_ == claimed_; }
 
-    /// Goes on where the last committed piece ended.
+    /// Continues where the last committed piece ended.
     void resume(Worker& worker) const {
         worker.decoder.resume(committed_state_);
         if constexpr (Worker::counts) worker.out.resume(committed_way_);
@@ -259,7 +260,7 @@ private:
     void deliver(const Batches& batches, flow::Sink& sink) const {
         for (const auto& batch : batches) sink.consume(batch->batch(table_.blocks()));
     }
-    /// Without other threads' help.
+    /// Decodes without help of other threads.
     void feed_home(Bytes bytes) {
         const std::uint64_t before = home().decoder.packets();
         while (!bytes.empty()) {
@@ -270,14 +271,14 @@ private:
         }
         packets_ += home().decoder.packets() - before;
     }
-    /// What the caller's own decoder has written outside pieces.
+    /// Delivers what the caller's own decoder has written outside of pieces.
     void deliver_home() {
         Batches batches = home().batches().take();
         deliver(batches, sink_);
         home().batches().recycle(std::move(batches));
     }
 
-    /// For the worker that wrote them. Frees surplus batches.
+    /// Returns batches to the worker that wrote them. Frees surplus batches.
     static void give_back(Worker& worker, Batches batches) {
         for (auto& batch : batches)
             if (worker.spare.size() < spare_batches) worker.spare.push_back(std::move(batch));
@@ -297,9 +298,9 @@ private:
         }
     }
 
-    /// Whatever can be done now, until all pieces of the chunk are delivered. What a worker wrote it delivers itself,
-    /// unless there is nothing else to do: its core has it in its cache. But a sink with costly forks goes on as soon
-    /// as it can, and its forks wait until no piece can be decoded.
+    /// Works until all pieces of the chunk are delivered. A worker preferably delivers its own output, which is in its
+    /// core's cache. But a sink with costly forks continues as soon as it can, and its forks wait until no piece can be
+    /// decoded.
     void work(Worker& worker) {
         const bool forks_wait = split_ == flow::Split::when_behind;
         std::unique_lock lock(mutex_);
@@ -333,7 +334,7 @@ private:
         s.put_off = s.from != 0 && !s.assumes;
         if (s.assumes) s.assumed = next_cut_->state;
         lock.unlock();
-        // A piece also ends if no cut is found, so that memory is bounded.
+        // A piece also ends if no cut is found, to bound memory.
         const std::size_t most = std::min(bytes_.size(), s.from + most_pieces * piece_bytes_);
         std::optional<Cut> end = Protocol::find_cut(bytes_, s.from + piece_bytes_, most, config_);
         lock.lock();
@@ -360,7 +361,7 @@ private:
         s.stage = Stage::decoded;
     }
 
-    /// The bytes of a piece, from the state its decoder is in.
+    /// Decodes the bytes of a piece, from its decoder's state on.
     void run(Worker& worker, Slot& s) const {
         const std::uint64_t before = worker.decoder.packets();
         worker.decoder.feed(bytes_.subspan(s.from, s.to - s.from));
@@ -372,7 +373,7 @@ private:
         s.late = worker.decoder.late();
     }
 
-    /// The end of the piece before is known: so is the beginning of this one.
+    /// The end of the previous piece is known, and so is the beginning of this one.
     void commit(Worker& worker, std::unique_lock<std::mutex>& lock) {
         committing_ = true;
         Slot& s = slot(committed_);
@@ -393,13 +394,13 @@ private:
         committing_ = false;
     }
 
-    /// The piece began as was assumed.
+    /// The piece began in the assumed state.
     void continue_with(Worker& worker, Slot& s) const {
         Decoder::complete_late(config_, committed_state_, s.late, s.batches, s.end);
         if constexpr (Worker::counts) s.way_end = worker.out.then(committed_way_, s.way_end);
     }
 
-    /// The piece was put off, or did not begin as was assumed.
+    /// The piece was put off, or did not begin in the assumed state.
     void again(Worker& worker, Slot& s) {
         if constexpr (std::is_same_v<Out, flow::CountWriter>)
             if (s.assumes) {
@@ -416,7 +417,8 @@ private:
         ++repeated_;
     }
 
-    /// The next piece in order can go to the sink; if the sink has to read it, only one that `by` wrote, if given.
+    /// Whether the next piece in order can go to the sink; a piece that the sink must read: only if `by`, if given,
+    /// wrote it.
     [[nodiscard]] bool can_join(const Worker* by) {
         if (joining_ || joined_ == committed_) return false;
         const Slot& s = slot(joined_);
@@ -426,7 +428,7 @@ private:
                (by == nullptr || s.wrote == by);
     }
 
-    /// A piece that a fork can take, concurrently with others; only one that `by` wrote, if given.
+    /// A piece that a fork can take, concurrently with others; if `by` is given, only one that `by` wrote.
     [[nodiscard]] Slot* find_ready(const Worker* by) {
         if (split_ == flow::Split::none) return nullptr;
         const auto ready = [&](std::uint64_t piece) {
@@ -434,9 +436,9 @@ private:
             return s.stage == Stage::committed && !s.in_order && (by == nullptr || s.wrote == by);
         };
         if (split_ == flow::Split::when_behind) {
-            // There is a piece to decode, once another thread knows where it begins.
+            // There will be a piece to decode once another thread knows where it begins.
             if (claiming_) return nullptr;
-            // The sink comes to the last one latest; to the first ones sooner than a fork were done with them.
+            // The last one first, since the sink reaches it last; it would reach the first ones before a fork is done.
             for (std::uint64_t piece = committed_; piece-- > joined_ + fork_takes;)
                 if (ready(piece)) return &slot(piece);
             return nullptr;
@@ -487,10 +489,10 @@ private:
     std::condition_variable changed_;
     bool ending_ = false, fed_ = false;
     unsigned active_ = 0;          // threads that work
-    Bytes bytes_;                  // of the chunk
-    Offset first_{};               // its place in the stream
-    std::size_t next_ = 0;         // where the next piece begins
-    std::optional<Cut> next_cut_;  // if that is a place to cut
+    Bytes bytes_;                  // the chunk
+    Offset first_{};               // offset of the chunk in the stream
+    std::size_t next_ = 0;         // beginning of the next piece
+    std::optional<Cut> next_cut_;  // set if the next piece begins at a cut
     bool all_claimed_ = false;
     bool claiming_ = false, committing_ = false, joining_ = false;
     std::uint64_t claimed_ = 0, committed_ = 0, joined_ = 0;  // pieces so far
@@ -502,7 +504,7 @@ private:
 };
 
 /// Everything is borrowed and must outlive the decoder. `code` must be safe to call from several threads. `sink` is
-/// called by one thread at a time, not always the same; if it splits, its forks by several.
+/// called by one thread at a time, not always the same; if it splits, several threads call its forks.
 template <ParallelProtocol Protocol>
 [[nodiscard]] std::unique_ptr<Parallel> make_parallel(const typename Protocol::Config& config,
                                                       const isa::CodeReader& code, flow::BlockTable& table,

@@ -36,12 +36,12 @@
 
 namespace waymark::follow {
 
-/// A plain packet, as a protocol's inner loop reads it.
+/// A plain packet, as parsed by a protocol's inner loop.
 struct PlainPacket {
     enum class Is : std::uint8_t {
-        other,     ///< no path goes beyond it
+        other,     ///< a path cannot contain it
         outcomes,  ///< `count` outcomes: bit i of `e` is the i-th
-        address    ///< it changes the address state, which then names where execution goes
+        address    ///< it changes the address state, which then gives the place where execution continues
     } is = Is::other;
     std::uint8_t bytes = 0;
     std::uint8_t count = 0;
@@ -69,29 +69,29 @@ concept PathProtocol = requires(typename P::State& state, const typename P::Chan
     requires P::most_outcomes % 4 == 0 && P::most_outcomes <= flow::BatchWriter::most_in_path;
 };
 
-/// How paths are kept.
+/// Options for storing paths.
 struct PathOptions {
-    unsigned log2_size = 11;  ///< 1 to 14: the logarithm of how many
-    bool eager = false;       ///< record at the first miss, also short paths, and never do without
+    unsigned log2_size = 11;  ///< 1 to 14: the logarithm of the number of paths
+    bool eager = false;       ///< record at the first miss, also short paths, and always look up
     bool none = false;
-    bool alternate = false;  ///< trials again and again, each a few packets long
+    bool alternate = false;  ///< repeat trials continually, each a few packets long
 };
 /// Defaults for decoders made from now on. Only tests change them, to make rare things frequent, and never while a
 /// decoder is being made.
 inline PathOptions usual_paths{};
 
-/// Whether to ask for paths: both ways take turns for a few steps by the clock, and the one that is faster in more of
-/// them is kept for a while, for longer each time it is clear. The result changes how long decoding takes and nothing
-/// else.
+/// Decides whether to look up paths: decoding alternates between both ways for a few time steps, and the way that is
+/// faster in more of them is used for a while, for longer each time the result is clear. The decision only affects the
+/// speed of decoding.
 template <class Clock = std::chrono::steady_clock>
 class PathTrial {
 public:
     explicit PathTrial(bool alternate)
         : step_bytes_(alternate ? 16 : 2048), least_rest_(alternate ? 16 : 64 * 1024), rest_(least_rest_) {}
 
-    /// In this step paths are asked for.
+    /// Whether paths are looked up in this step.
     [[nodiscard]] WM_INLINE bool asks() const { return step_ == 0 ? keeps_ : step_ == 1 || step_ % 2 == 0; }
-    /// Bytes of this step.
+    /// Length of this step in bytes.
     [[nodiscard]] std::size_t length() const { return step_ == 0 ? rest_ : step_ == 1 ? rest_ / 128 : step_bytes_; }
     // Only the time between begin() and stop() counts.
     WM_INLINE void begin() {
@@ -117,7 +117,7 @@ public:
             keeps_ = better;
             step_ = 0;
         }
-        // Paths that were recorded long ago may be of no use any more.
+        // Paths that were recorded long ago may no longer be useful.
         if (step_ == 1 && (keeps_ || length() == 0)) step_ = 2;
         begin();
     }
@@ -126,48 +126,49 @@ private:
     static constexpr unsigned rounds = 5, most_rests = 32;
     const std::size_t step_bytes_, least_rest_;
     std::size_t rest_;
-    unsigned step_ = 0;  ///< 0: a rest; 1: paths are recorded; from 2 on: with and without paths in turns
-    int won_ = 0;        ///< rounds in which paths were faster, less those in which they were not
-    bool keeps_ = true;  ///< in rests paths are asked for
+    unsigned step_ = 0;  ///< 0: rest; 1: paths are recorded; from 2 on: with and without paths alternately
+    int won_ = 0;        ///< rounds in which paths were faster, minus the others
+    bool keeps_ = true;  ///< whether paths are looked up during rests
     double cost_with_ = 0;
     typename Clock::time_point began_{};
     typename Clock::duration took_{};
 };
 
-/// Paths, up to a number: each in the slot of its place and bytes, where it displaces another.
+/// A fixed number of paths: each in the slot for its place and bytes, where it evicts another.
 template <PathProtocol Protocol, class Out>
 class KnownPaths final : public flow::FoldedCounts {
 public:
     using State = typename Protocol::State;
     static constexpr unsigned most_bytes = 8;
 
-    // What finds a path, and counts it comes first, in one cache line where it can be.
+    // The members for finding and counting a path come first, in one cache line if possible.
     struct alignas(64) Head {
-        std::uint64_t place = no_place;  ///< the serial number of a cache or of what several share, and the position
-        std::uint64_t bytes{};           ///< the next ones, the first in the lowest bits
-        std::uint64_t times{};           ///< how often it was taken, and is not yet in the counts of edges; or, where
-                                         ///< nothing is counted, its number (flow::Repeat)
+        std::uint64_t place =
+            no_place;           ///< the serial number of a cache, or of what several caches share, and the position
+        std::uint64_t bytes{};  ///< the next bytes, the first in the lowest bits
+        std::uint64_t times{};  ///< number of repetitions that are not in the counts of edges yet; without counting,
+                                ///< its number (flow::Repeat)
         typename Protocol::Change change{};
         Position next = nowhere;
         std::uint32_t branches{};     ///< bit i: ranges[i] ends with a taken indirect branch
-        std::uint16_t guess{};        ///< slot of the path that followed last time
-        std::uint8_t ignored_bits{};  ///< the highest ones of `bytes`, which are of no whole packet
-        std::uint8_t size{};          ///< bytes of its packets
+        std::uint16_t guess{};        ///< slot of the path that came next last time
+        std::uint8_t ignored_bits{};  ///< number of the highest bits of `bytes` that belong to no whole packet
+        std::uint8_t size{};          ///< total size of its packets
         std::uint8_t packets{};
-        std::uint8_t count{};                        ///< of ranges, at least 1
-        std::uint8_t pops{};                         ///< entries of the return stack
+        std::uint8_t count{};                        ///< number of ranges, at least 1
+        std::uint8_t pops{};                         ///< number of entries taken from the return stack
         std::uint8_t pushes{};                       ///< after that
         std::uint8_t rise{};                         ///< highest stack depth inside the path, relative to its start
-        std::array<Position, 3> popped{}, pushed{};  ///< blocks of the calls, as they are popped and pushed
+        std::array<Position, 3> popped{}, pushed{};  ///< blocks of the calls that are popped and pushed
 
         [[nodiscard]] WM_INLINE bool ends_with_branch() const { return (branches >> (count - 1U) & 1U) != 0; }
     };
     using Ranges = std::array<flow::Range, Protocol::most_outcomes>;
     struct Path : Head {
-        Ranges ranges{};  ///< offsets: from the first packet
+        Ranges ranges{};  ///< offsets relative to the first packet
     };
 
-    /// `out`: of the decoder.
+    /// `out`: the decoder's output.
     explicit KnownPaths(Out& out, const PathOptions& options = usual_paths)
         : out_(out), options_(options), trial_(options.alternate) {
         assert(options_.log2_size >= 1 && options_.log2_size <= 14);
@@ -180,10 +181,10 @@ public:
     KnownPaths(const KnownPaths&) = delete;
     KnownPaths& operator=(const KnownPaths&) = delete;
 
-    /// Follows paths from the packet at `at` and position `now` on, as far as there are some; no packet begins at `end`
-    /// or later. Returns up to where packets are to be read before the next call. outcome_at(at): the packet there is
-    /// an outcome of the block at `now`. find_target(state): the position that the state's newest address leads to.
-    /// `further_bytes`: of packets, those that are not the first.
+    /// Follows known paths from the packet at `at` and position `now` on; packets at or after `end` are excluded.
+    /// Returns the end of the packets that must be parsed before the next call. outcome_at(at): whether the packet
+    /// there is an outcome of the block at `now`. find_target(state): the position for the state's newest address.
+    /// `further_bytes`: bytes of packets after their first ones.
     template <class Run, class Follower, class OutcomeAt, class FindTarget>
     [[nodiscard]] WM_INLINE const std::uint8_t* follow(const std::uint8_t*& at, const std::uint8_t* end,
                                                        std::ptrdiff_t& now, State& state, std::ptrdiff_t& further_bytes,
@@ -198,7 +199,7 @@ public:
             const std::uint64_t bytes = bytes_at(at);
             Path* const path = find(places, bytes, state, follower);
             if (path == nullptr) {
-                // Copies: what is passed by reference does not stay in registers.
+                // Copies: arguments passed by reference do not stay in registers.
                 wait_ = missed(places, bytes, State(state), follower, FindTarget(find_target));
                 break;
             }
@@ -223,16 +224,16 @@ public:
         if (!options_.none) wait_ -= read;
         return at + read;
     }
-    /// Packets of other memory come, up to `stopped`.
+    /// Packets of another memory space follow, until `stopped`.
     WM_INLINE void begin() {
         branched_until_ = nullptr;
         trial_.begin();
     }
-    /// The edge of the taken indirect branch that the last path ended with, if it ended here; else below 0.
+    /// The edge of the taken indirect branch with which the last path ended, if it ended here; otherwise negative.
     [[nodiscard]] Position branched(const std::uint8_t* until) const {
         return until == branched_until_ ? branched_ : nowhere;
     }
-    /// Packets were read up to here only.
+    /// Packets were parsed only up to here.
     WM_INLINE void stopped(const std::uint8_t* at, const std::uint8_t* until) {
         trial_.stop();
         if (at < until && !options_.none) wait_ += static_cast<std::size_t>(until - at);
@@ -252,11 +253,11 @@ private:
         for (unsigned i = 0; i < most_bytes; ++i) bytes |= std::uint64_t{at[i]} << 8 * i;
         return bytes;
     }
-    /// A position as one of all caches that share it, and of this cache alone. The same where nothing is shared.
+    /// A position in the numbering of all caches that share it, and of this cache alone. Equal if nothing is shared.
     struct Places {
         std::uint64_t common, own;
     };
-    /// The path of these bytes from that place; null: there is none.
+    /// The path for these bytes at that place; null if there is none.
     template <class Follower>
     [[nodiscard]] WM_INLINE Path* find(const Places& places, std::uint64_t bytes, const State& state,
                                        const Follower& follower) {
@@ -276,7 +277,8 @@ private:
         last_ = path;
         return path;
     }
-    /// find() found none. Records the path if it was missed before. Returns how many bytes to read before the next try.
+    /// find() found none. Records the path if it was missed before. Returns the number of bytes to parse before the
+    /// next lookup.
     template <class Follower, class FindTarget>
     [[nodiscard, gnu::noinline]] std::size_t missed(const Places& places, std::uint64_t bytes, const State& state,
                                                     const Follower& follower, const FindTarget& find_target) {
@@ -292,7 +294,7 @@ private:
         return most_bytes;
     }
 
-    /// A step of the trial ended. Returns how many bytes to read before the next try.
+    /// A step of the trial ended. Returns the number of bytes to parse before the next lookup.
     [[nodiscard, gnu::noinline]] std::size_t next_step(std::size_t bytes) {
         trial_.next(bytes);
         return trial_.asks() ? 0 : trial_.length();
@@ -330,7 +332,7 @@ private:
         }
     }
 
-    /// Follows packets, and remembers the last place where a path can end.
+    /// Follows packets, and stores the last place where a path can end.
     template <class Follower, class FindTarget>
     class Recording {
     public:
@@ -344,7 +346,7 @@ private:
         }
 
         Head record(std::uint64_t bytes) {
-            // Zeros in place of what comes after the eight bytes: no packet of the path is there.
+            // The eight bytes, followed by zeros: the path has no packets after them.
             std::array<std::uint8_t, 32> wire{};
             for (unsigned i = 0; i < most_bytes; ++i) wire[i] = static_cast<std::uint8_t>(bytes >> 8 * i);
             Head whole;
@@ -383,7 +385,7 @@ private:
             return true;
         }
         bool outcome(bool e) {
-            // An outcome after a return that no address came with: the return stack knew it.
+            // An outcome after a return without an address: the return stack had it.
             if (now_ == indirect && !Protocol::address_is_outcome && !pop()) return false;
             if (!add(e)) return false;
             if (now_ == call) {
@@ -400,7 +402,7 @@ private:
             before_ = std::exchange(now_, follower_.cache().links()[edge]);
             return true;
         }
-        /// The call that was followed last.
+        /// Pushes the call that was followed last.
         bool push() {
             if (path_.pushes == path_.pushed.size()) return false;
             path_.pushed[path_.pushes++] = before_;
@@ -445,10 +447,10 @@ private:
         std::copy_n(recording.ranges().begin(), path.count, slot.ranges.begin());
         if (++recorded_ > paths_.size() / 2 && paths_.size() < std::size_t{1} << options_.log2_size) grow();
     }
-    /// Shorter paths gain nothing.
+    /// Shorter paths bring no gain.
     static constexpr unsigned least_outcomes = 3;
 
-    /// Unlike all others, of these paths and of any.
+    /// A number that is unique among all paths.
     std::uint64_t next_number() {
         static std::atomic<std::uint64_t> serial = 0;
         if ((number_ & most_of_a_serial) == 0)
@@ -466,13 +468,13 @@ private:
     Out& out_;
     const PathOptions options_;
     std::vector<Path> paths_ = std::vector<Path>(2);
-    std::vector<std::uint16_t> missed_;  // tags of those missed last, four for each slot
-    unsigned shift_ = 63;                // a hash shifted so is a slot
+    std::vector<std::uint16_t> missed_;  // tags of recent misses, four for each slot
+    unsigned shift_ = 63;                // shift that turns a hash into a slot
     Path* last_ = paths_.data();         // taken last
     const std::uint8_t* branched_until_ = nullptr;
     Position branched_ = nowhere;
     PathTrial<> trial_;
-    std::size_t bytes_ = 0;  // read in this step of the trial
+    std::size_t bytes_ = 0;  // parsed in this step of the trial
     std::size_t wait_ = 0, recorded_ = 0;
     std::uint64_t number_ = 0;
 };

@@ -1,5 +1,5 @@
-/// Follows execution as Follower does, with no cache: each block is walked when it is executed. Simple, not fast: tests
-/// compare the two. The comments of Follower's calls apply here too.
+/// Follows execution like Follower, without a cache: each block is walked when it is executed. Simple, not fast: tests
+/// compare the two. The comments on Follower's calls apply here too.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ public:
     void resume(const State& state) { state_ = state; }
 
 private:
-    /// The walk to the next waypoint instruction. If there is none, reports that, and flow is unknown.
+    /// The walk to the next waypoint instruction. If there is none, this is reported, and flow is unknown.
     [[nodiscard]] Walk walk_to_waypoint(Offset at);
     bool pop(Offset at);
 

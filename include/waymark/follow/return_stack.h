@@ -1,5 +1,5 @@
-/// The return stack of a trace unit, as decoders keep it: a taken branch with link pushes where it returns to, and a
-/// return that goes there needs no address in the trace.
+/// The return stack of a trace unit, as decoders keep it: a taken branch with link pushes its return address, and a
+/// return to that address needs no address in the trace.
 #pragma once
 
 #include <array>
@@ -9,15 +9,15 @@
 
 namespace waymark::follow {
 
-/// As deep as any unit's; the oldest entry is discarded. A unit with fewer entries sends an address where its own stack
-/// is empty, so the depth need not be known.
+/// As deep as in any unit; the oldest entry is discarded. A unit with fewer entries sends an address if its own stack
+/// is empty, so its depth need not be known.
 class ReturnStack {
 public:
     static constexpr std::size_t depth = 16;
     struct Entry {
         Place place;
-        bool ns{};  ///< the security state that execution returns to
-        /// Of a fast follower: the block of the call, in the cache with this serial number; 0: none.
+        bool ns{};  ///< the security state after the return
+        /// For a fast follower: the block of the call, in the cache with this serial number; 0: none.
         std::uint32_t cache{};
         Position call{};
         friend bool operator==(const Entry&, const Entry&) = default;

@@ -11,8 +11,8 @@ namespace waymark::follow {
 
 class TimeOrder {
 public:
-    /// It is not known, or not less than the one before, and so needs nothing but to be delivered; it is taken in.
-    /// False: nothing was done.
+    /// Whether a timestamp is unknown, or not less than the previous one, so that it only needs to be delivered; it is
+    /// then recorded. False: nothing was done.
     [[nodiscard]] WM_INLINE bool plain(const flow::Timestamp& t) {
         if (!t.known) return true;
         if (open_ || t.value < last_) [[unlikely]]
@@ -20,7 +20,7 @@ public:
         last_ = t.value;
         return true;
     }
-    /// Takes any timestamp in: the one before it, if that is greater.
+    /// Records any timestamp; returns the previous one if it is greater.
     [[nodiscard]] std::optional<std::uint64_t> take(const flow::Timestamp& t) {
         if (plain(t)) return {};
         if (t.value == 0) return {};  // the unit did not know the time
@@ -29,7 +29,7 @@ public:
         first_ = t.value;
         return {};
     }
-    /// What comes need not be later than what was.
+    /// Later timestamps may be smaller than earlier ones.
     void forget() {
         last_ = 0;
         open_ = false;
@@ -37,14 +37,14 @@ public:
 
     // ---- for follow::Parallel
 
-    /// Begins inside a stream, where the timestamp before is not known.
+    /// Begins inside a stream, where the previous timestamp is not known.
     void begin_inside() {
         *this = {};
         open_ = true;
     }
-    /// The first timestamp since begin_inside() is less than the last of `before`, which is what came before.
+    /// Whether the first timestamp since begin_inside() is less than the last one in `before`, the preceding part.
     [[nodiscard]] bool contradicts(const TimeOrder& before) const { return first_ && *first_ < before.last_; }
-    /// `before` is what came before.
+    /// Joins with the preceding part.
     void join(const TimeOrder& before) {
         first_.reset();
         if (!std::exchange(open_, false)) return;
@@ -53,7 +53,7 @@ public:
 
 private:
     std::uint64_t last_ = 0;
-    bool open_ = false;                   // none came since begin_inside()
+    bool open_ = false;                   // there was no timestamp since begin_inside()
     std::optional<std::uint64_t> first_;  // after begin_inside()
 };
 

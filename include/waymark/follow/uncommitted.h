@@ -19,7 +19,7 @@
 
 namespace waymark::follow {
 
-/// Outcomes of waypoint instructions: bit i of `e` is that of the i-th, counted from the oldest.
+/// Outcomes of waypoint instructions: bit i of `e` is the i-th, counted from the oldest.
 struct Outcomes {
     std::uint32_t e{};
     std::uint8_t count{};  ///< 1 to 32
@@ -31,7 +31,7 @@ template <class T>
 class Uncommitted {
 public:
     enum class Kind : std::uint8_t {
-        p0,       ///< is counted by commits and cancels
+        p0,       ///< commits and cancels count it
         address,  ///< discarded with cancelled elements, and with a mispredicted outcome
         dropped,  ///< discarded with cancelled elements: contexts, trace on
         kept      ///< survives when elements around it are cancelled: events, timestamps, cycle counts
@@ -47,22 +47,22 @@ public:
         entries_.push_back({at, static_cast<Is>(kind), weight, {}, std::move(element)});
         depth_ += weight;
     }
-    /// P0 elements from before the synchronisation point: they are counted, and nothing else is known of them.
+    /// P0 elements from before the synchronisation point: they are counted, and nothing else is known about them.
     void add_unseen(Offset at, std::size_t count) {
         if (count != 0) entries_.push_back({at, Is::unseen, count, {}, {}});
         depth_ += count;
     }
 
-    /// P0 elements that wait.
+    /// Number of waiting P0 elements.
     [[nodiscard]] std::size_t depth() const { return depth_; }
-    /// Nothing waits: the next element may be delivered without being added.
+    /// Whether nothing waits, so that the next element may be delivered without being added.
     [[nodiscard]] bool empty() const { return entries_.empty(); }
-    /// Entries that wait; outcomes of one packet are one.
+    /// Number of waiting entries; all outcomes of a packet are one entry.
     [[nodiscard]] std::size_t size() const { return entries_.size(); }
     /// Offset of the oldest packet that waits. Precondition: not empty.
     [[nodiscard]] Offset first() const { return entries_.front().at; }
 
-    /// An element that comes behind what was committed: before the oldest P0 element that waits.
+    /// An element to be placed after all committed elements: before the oldest waiting P0 element.
     void add_before_waiting(Offset at, T element) {
         std::size_t to = entries_.size(), waits = depth_;
         while (waits != 0 && entries_[to - 1].weight <= waits) waits -= entries_[--to].weight;
@@ -79,9 +79,9 @@ public:
         entries_.insert(place(), {at, Is::kept, 0, {}, std::move(element)});
     }
 
-    /// The `count` oldest P0 elements were committed. Delivers them and the other elements before them, by
-    /// `deliver(at, outcomes)` and `deliver(at, element)`, but for the newest outcome and what comes behind it: the
-    /// trace may still say that it was mispredicted. False, and nothing is done: fewer wait.
+    /// The `count` oldest P0 elements were committed. Delivers them and other elements before them, by `deliver(at,
+    /// outcomes)` and `deliver(at, element)`, except the newest outcome and the elements after it: the trace may still
+    /// report that it was mispredicted. Returns false, without effect, if fewer wait.
     template <class Deliver>
     [[nodiscard]] bool commit(std::size_t count, Deliver&& deliver) {
         if (count > depth_) return false;
@@ -90,20 +90,20 @@ public:
         deliver_oldest(committed_ - held(), deliver);
         return true;
     }
-    /// Delivers what was committed, the newest outcome too, and the elements that nothing can cancel.
+    /// Delivers all committed elements, including the newest outcome, and elements that cannot be cancelled.
     template <class Deliver>
     void settle(Deliver&& deliver) {
         deliver_oldest(committed_, deliver);
         release(deliver);
     }
-    /// Delivers the elements before the oldest P0 element that is left: nothing changes them any more.
+    /// Delivers the elements before the oldest remaining P0 element, which cannot change any more.
     template <class Deliver>
     void release(Deliver&& deliver) {
         while (!entries_.empty() && entries_.front().weight == 0) deliver_front(deliver);
     }
 
-    /// The `count` newest P0 elements were cancelled, and with them all elements after the oldest of them, except
-    /// Kind::kept. False, and nothing is done: fewer wait.
+    /// The `count` newest P0 elements were cancelled, together with all elements after the oldest of them, except
+    /// Kind::kept. Returns false, without effect, if fewer wait.
     [[nodiscard]] bool cancel(std::size_t count) {
         if (count > depth_) return false;
         depth_ -= count;
@@ -123,9 +123,9 @@ public:
         return true;
     }
 
-    /// The newest outcome was the opposite, even if it was committed; addresses after it belong to the wrong path and
-    /// are discarded. False: there is no outcome, and no P0 element from before the synchronisation point that could be
-    /// one.
+    /// Inverts the newest outcome, even if it was committed; addresses after it belong to the wrong path and are
+    /// discarded. Returns false if there is no outcome, and no P0 element from before the synchronisation point that
+    /// could be one.
     [[nodiscard]] bool mispredict() {
         std::size_t i = entries_.size();
         while (i != 0 && entries_[i - 1].is != Is::outcomes && entries_[i - 1].is != Is::unseen) --i;
@@ -137,8 +137,8 @@ public:
         return true;
     }
 
-    /// Nothing that waits will be committed: settles what was, then delivers elements of Kind::kept and discards the
-    /// rest. Returns how many P0 elements were discarded.
+    /// No waiting element will be committed: settles the committed ones, delivers elements of Kind::kept and discards
+    /// the rest. Returns the number of discarded P0 elements.
     template <class Deliver>
     std::size_t discard(Deliver&& deliver) {
         settle(deliver);
@@ -161,7 +161,7 @@ private:
     static constexpr std::uint32_t low_bits(std::size_t count) {
         return static_cast<std::uint32_t>((std::uint64_t{1} << count) - 1);
     }
-    /// Of the committed P0 elements, those from the newest outcome on.
+    /// Number of committed P0 elements from the newest outcome on.
     [[nodiscard]] std::size_t held() const {
         std::size_t held = 0, left = committed_;
         for (auto entry = entries_.begin(); left != 0; ++entry) {
@@ -171,7 +171,7 @@ private:
         }
         return held;
     }
-    /// The `count` oldest P0 elements, and the other elements before them. Precondition: they are committed.
+    /// Delivers the `count` oldest P0 elements, and other elements before them. Precondition: they are committed.
     template <class Deliver>
     void deliver_oldest(std::size_t count, Deliver& deliver) {
         committed_ -= count;
@@ -202,7 +202,7 @@ private:
     }
 
     std::deque<Entry> entries_;
-    std::size_t depth_ = 0, committed_ = 0;  // P0 elements that wait; that are held
+    std::size_t depth_ = 0, committed_ = 0;  // waiting P0 elements; held P0 elements
 };
 
 }  // namespace waymark::follow

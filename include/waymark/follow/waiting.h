@@ -27,7 +27,7 @@
 
 namespace waymark::follow {
 
-/// An address that waited, as its protocol packs it into a number.
+/// An address in the queue, packed into a number by its protocol.
 struct PackedAddress {
     std::uint64_t value{};
 };
@@ -43,7 +43,7 @@ struct WaitingRow {
     std::uint32_t weight{};  ///< P0 elements
     Offset at{};
 
-    /// Known ones, or unseen P0 elements, which may be outcomes.
+    /// Outcomes, or unseen P0 elements, which may be outcomes.
     [[nodiscard]] bool holds_outcomes() const { return is == Is::outcomes || is == Is::unseen; }
     [[nodiscard]] static constexpr WaitingRow of(const Outcomes& outcomes, Offset at) {
         return {coded(outcomes.e, outcomes.count), Is::outcomes, outcomes.count, at};
@@ -81,7 +81,7 @@ public:
         }
         push({slot, static_cast<Is>(kind), kind == Kind::p0 ? 1U : 0U, at});
     }
-    /// An element that comes behind what was committed: before the oldest P0 element that waits.
+    /// An element to be placed after all committed elements: before the oldest waiting P0 element.
     void add_before_waiting(Offset at, T element) {
         (void)room(2);
         add(at, Kind::kept, std::move(element));
@@ -111,32 +111,32 @@ public:
         rows_[to + 1] = newer;
         ++tail_;
     }
-    /// P0 elements from before the synchronisation point: they are counted, and nothing else is known of them.
+    /// P0 elements from before the synchronisation point: they are counted, and nothing else is known about them.
     void add_unseen(Offset at, std::uint32_t count) {
         if (count != 0) push({0, Is::unseen, count, at});
     }
 
-    /// P0 elements that are not committed.
+    /// Number of uncommitted P0 elements.
     [[nodiscard]] std::uint64_t depth() const { return depth_; }
     [[nodiscard]] bool empty() const { return head_ == tail_; }
-    /// Rows; outcomes of one packet are one.
+    /// Number of rows; all outcomes of a packet are one row.
     [[nodiscard]] std::size_t size() const { return tail_ - head_; }
     /// Offset of the oldest packet in the queue. Precondition: not empty.
     [[nodiscard]] Offset first() const { return rows_[head_].at; }
 
-    /// The `count` oldest P0 elements were committed: they are due. False, and nothing is done: fewer wait.
+    /// The `count` oldest P0 elements were committed: they are due. Returns false, without effect, if fewer wait.
     [[nodiscard]] bool commit(std::uint64_t count) {
         if (count > depth_) return false;
         depth_ -= count;
         due_ += count;
         return true;
     }
-    /// The `count` newest P0 elements were cancelled, and with them all elements after the oldest of them, except
-    /// Kind::kept. False, and nothing is done: fewer wait.
+    /// The `count` newest P0 elements were cancelled, together with all elements after the oldest of them, except
+    /// Kind::kept. Returns false, without effect, if fewer wait.
     [[nodiscard]] bool cancel(std::uint64_t count) {
         if (count > depth_) return false;
         depth_ -= count;
-        std::size_t from = tail_;  // rows from here on go
+        std::size_t from = tail_;  // rows at and after this index are removed
         while (count != 0) {
             Row& row = rows_[from - 1];
             if (row.weight > count) {
@@ -150,9 +150,9 @@ public:
         remove_from(from, [](const Row& row) { return row.is != Is::kept; });
         return true;
     }
-    /// The newest outcome was the opposite, even if it was committed; addresses after it belong to the wrong path and
-    /// are discarded. False: there is no outcome, and no P0 element from before the synchronisation point that could be
-    /// one.
+    /// Inverts the newest outcome, even if it was committed; addresses after it belong to the wrong path and are
+    /// discarded. Returns false if there is no outcome, and no P0 element from before the synchronisation point that
+    /// could be one.
     [[nodiscard]] bool mispredict() {
         const std::size_t i = newest_outcome(0).first;
         if (i == 0) return false;
@@ -160,17 +160,17 @@ public:
         remove_from(i, [](const Row& r) { return r.is == Is::address || r.is == Is::packed_address; });
         return true;
     }
-    /// mispredict() would be true after cancel(`count`). Precondition: `count` P0 elements wait.
+    /// Whether mispredict() would return true after cancel(`count`). Precondition: `count` P0 elements wait.
     [[nodiscard]] bool outcome_before(std::uint64_t count) const { return newest_outcome(count).first != 0; }
 
-    /// Of what was committed, the newest outcome and what comes behind it are not due: the trace may still say that it
-    /// was mispredicted.
+    /// Excludes the newest committed outcome and the elements after it from the due ones: the trace may still report
+    /// that it was mispredicted.
     void hold() {
         due_ += std::exchange(held_, 0);
         if (size() <= 512) {
             const auto [row, newer] = newest_outcome(depth_);
             if (row != 0) held_ = std::max(newer, depth_) - depth_ + 1;
-        } else {  // only what is committed, however much waits
+        } else {  // only committed rows, however many wait
             std::uint64_t left = due_;
             for (std::size_t i = head_; left != 0; ++i) {
                 const std::uint64_t of_row = std::min<std::uint64_t>(rows_[i].weight, left);
@@ -180,15 +180,15 @@ public:
         }
         due_ -= held_;
     }
-    /// Delivers what is due and released, by `deliver(at, outcomes)`, `deliver(at, packed address)` and
-    /// `deliver(at, element)`, which add nothing to the queue.
+    /// Delivers due and released elements, by `deliver(at, outcomes)`, `deliver(at, packed address)` and `deliver(at,
+    /// element)`, which must not add to the queue.
     template <class Deliver>
     void deliver(Deliver&& deliver) {
         hold();
         while (deliver_first(deliver)) {
         }
     }
-    /// The first row of that, after hold(). False: there is no further one.
+    /// Delivers the first of these rows, after hold(). False if there is none.
     template <class Deliver>
     bool deliver_first(Deliver&& deliver) {
         if (head_ == tail_) return false;
@@ -209,15 +209,15 @@ public:
         }
         return false;
     }
-    /// Delivers what was committed, the newest outcome too, and what nothing can cancel.
+    /// Delivers all committed elements, including the newest outcome, and elements that cannot be cancelled.
     template <class Deliver>
     void settle(Deliver&& deliver) {
         due_ += std::exchange(held_, 0);
         while (deliver_first(deliver)) {
         }
     }
-    /// Nothing that waits will be committed: settles what was, then delivers elements of Kind::kept and discards the
-    /// rest. Returns how many P0 elements were discarded.
+    /// No waiting element will be committed: settles the committed ones, delivers elements of Kind::kept and discards
+    /// the rest. Returns the number of discarded P0 elements.
     template <class Deliver>
     std::uint64_t discard(Deliver&& deliver) {
         settle(deliver);
@@ -230,28 +230,28 @@ public:
 
     // ---- for inner loops
 
-    /// P0 elements that were committed and not yet delivered; after hold(), without those that are held.
+    /// Number of P0 elements that were committed and not yet delivered; after hold(), without the held ones.
     [[nodiscard]] std::uint64_t due() const { return due_; }
-    /// Where an inner loop puts rows, and the P0 elements there are.
+    /// Room for an inner loop to write rows, and the number of P0 elements.
     struct Room {
         Row* row;
         std::uint64_t depth;
-        std::uint64_t undelivered;  ///< depth, and what was committed and not yet delivered
+        std::uint64_t undelivered;  ///< depth, and the number of committed elements that are not delivered yet
     };
-    /// For up to `count` rows. The next call of anything but `added` ends that.
+    /// Room for up to `count` rows. Valid until any call other than `added`.
     [[nodiscard]] Room room(std::size_t count) {
         if (tail_ + count >= rows_.size()) [[unlikely]]
             make_room(count);
         return {rows_.data() + tail_, depth_, depth_ + due_ + held_};
     }
-    /// It has put rows there, up to `now.row`.
+    /// The inner loop has written rows, up to `now.row`.
     void added(const Room& now) {
         tail_ = static_cast<std::size_t>(now.row - rows_.data());
         depth_ = now.depth;
         due_ = now.undelivered - now.depth;
         held_ = 0;
     }
-    /// The first row. One that is neither outcomes nor a packed address comes after the last one.
+    /// The first row. The last one is followed by one that is neither outcomes nor a packed address.
     [[nodiscard]] Row* rows() {
         rows_[tail_].is = Is::p0;
         return rows_.data() + head_;
@@ -273,7 +273,7 @@ private:
         ++tail_;
         depth_ += row.weight;
     }
-    /// Each row moves at most once for each one that was added since.
+    /// Each row moves at most once for each row added since.
     void make_room(std::size_t count) {
         if (head_ >= rows_.size() / 2) {
             std::move(rows_.begin() + static_cast<std::ptrdiff_t>(head_),
@@ -282,8 +282,8 @@ private:
         }
         if (tail_ + count >= rows_.size()) rows_.resize(2 * (tail_ + count) + 1);
     }
-    /// The row that has the newest outcome, or unseen P0 element, that is older than the `count` newest P0 elements:
-    /// index + 1, or 0; and how many P0 elements come behind that row.
+    /// Index + 1 of the row with the newest outcome, or unseen P0 element, that is older than the `count` newest P0
+    /// elements, or 0; and the number of P0 elements after that row.
     [[nodiscard]] std::pair<std::size_t, std::uint64_t> newest_outcome(std::uint64_t count) const {
         std::uint64_t behind = 0;
         for (std::size_t i = tail_; i != head_; behind += rows_[--i].weight)
@@ -297,7 +297,7 @@ private:
             const Row& row = rows_[from];
             if (!goes(row))
                 rows_[to++] = row;
-            else if (row.is <= Is::kept)  // it has a slot
+            else if (row.is <= Is::kept)  // the row has a slot
                 free_.push_back(static_cast<std::uint32_t>(row.value));
         }
         tail_ = to;

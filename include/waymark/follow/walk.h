@@ -1,5 +1,5 @@
-/// The walk: fetches and decodes instructions from a place up to the next one whose outcome the trace gives. Every
-/// decoder of program flow walks with these functions.
+/// The walk: fetches and decodes instructions from a place up to the next one whose outcome is in the trace. All
+/// decoders of program flow use these functions.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,7 @@ struct WalkRules {
     isa::DecodeOptions decode{};
     /// A walk over this number of bytes without a waypoint instruction means that the image is wrong. Less than 2^32.
     std::uint32_t most_bytes = 512 * 1024;
-    /// Walk only: the trace has an outcome of every instruction, so that each ends a walk as a waypoint instruction
-    /// does.
+    /// Walk only: the trace has an outcome for every instruction, so that each ends a walk like a waypoint instruction.
     bool each_instruction = false;
 };
 
@@ -24,8 +23,8 @@ enum class WalkEnd : std::uint8_t {
     waypoint,   ///< walk only: after a waypoint instruction
     arrived,    ///< walk_to only: at its destination
     passed,     ///< walk_to only: after its destination, or at a waypoint instruction before it
-    no_memory,  ///< no code is known at `after`
-    undefined,  ///< at a permanently undefined instruction, at `after`, that no IT instruction makes conditional
+    no_memory,  ///< the code at `after` is not known
+    undefined,  ///< a permanently undefined instruction is at `after`, and no IT instruction makes it conditional
     runaway     ///< after WalkRules::most_bytes
 };
 
@@ -48,11 +47,11 @@ enum class WalkEnd : std::uint8_t {
                                      (i.transaction_start ? Block::transaction_start : 0));
 }
 
-/// Instructions that follow one another in memory: those in [start, after).
+/// Consecutive instructions: those in [start, after).
 struct Walk {
     Place start{};
-    Address after{};                 ///< of the first instruction that is not included
-    Address last{};                  ///< of the last instruction decoded
+    Address after{};                 ///< address of the first instruction that is not included
+    Address last{};                  ///< address of the last instruction decoded
     std::uint32_t bytes{};           ///< included
     std::uint32_t instructions{};    ///< included
     std::uint32_t section{};         ///< of the first instruction
@@ -78,23 +77,22 @@ struct Walk {
     }
 };
 
-/// Up to and including the next waypoint instruction.
+/// Walks up to and including the next waypoint instruction.
 [[nodiscard]] Walk walk(const isa::CodeReader& code, const isa::Space& space, const Place& from,
                         const WalkRules& rules);
 
-/// The waypoint instruction that ends this walk is a branch that leads elsewhere whenever it is executed: nothing keeps
-/// it from being taken, and it does not lead to what comes after it. False too of indirect
-/// branches of T32, and where an IT instruction before it may make it conditional, or what is before it is not known.
-/// Precondition: it ends with one.
+/// Whether the waypoint instruction that ends this walk is a branch that is taken, and leads elsewhere, whenever it is
+/// executed. False also for indirect branches of T32, if an IT instruction before it may make it conditional, or if the
+/// code before it is not known. Precondition: the walk ends with a waypoint instruction.
 [[nodiscard]] bool always_taken(const Walk& walk, const isa::CodeReader& code, const isa::Space& space);
 
 /// Where `walk_to` stops.
 enum class Stop : std::uint8_t {
     before,  ///< before the instruction at the address
-    after    ///< after it: the instruction has executed; it may be one that is undefined and has raised its exception
+    after    ///< after it: the instruction has executed; it may be undefined and have raised its exception
 };
 
-/// Up to the instruction at `to`; a waypoint instruction is never included, because it has its own outcome.
+/// Walks up to the instruction at `to`; a waypoint instruction is never included, because it has its own outcome.
 /// Precondition: to >= from.address.
 [[nodiscard]] Walk walk_to(const isa::CodeReader& code, const isa::Space& space, const Place& from, Address to,
                            Stop stop, const WalkRules& rules);

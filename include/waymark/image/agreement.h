@@ -1,4 +1,4 @@
-/// Whether an ELF file is the program that memory holds: its machine, its build, and where its code lies.
+/// Compares an ELF file with the program in memory: its machine, its build, and the address of its code.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,21 @@ enum class ElfMachine : std::uint8_t { arm, aarch64, x86_64 };
 /// `Arm (32 bits)`, `AArch64`, `x86-64`.
 [[nodiscard]] std::string_view name(ElfMachine machine);
 
-/// What an ELF file and memory say of each other.
+/// The result of comparing an ELF file with memory.
 struct Agreement {
     ElfMachine machine{};
     bool position_independent{}, relocatable{};  ///< an executable or library; an object file or kernel module
-    Address first{}, end{};                      ///< where its code lies, and where it ends; equal: it has none
-    std::uint64_t known{};                       ///< bytes of its code at whose addresses memory holds something
-    std::uint64_t compared{};                    ///< of those; none in a separate debug file, which holds no code
-    std::uint64_t different{};                   ///< of those compared
-    std::string build_id{};                      ///< hexadecimal; empty: it has none
-    std::string build_id_there{};                ///< what memory holds in its place; empty: nothing is known
+    Address first{}, end{};                      ///< beginning and end of its code; equal: it has none
+    std::uint64_t known{};                       ///< number of bytes of its code at addresses where memory is known
+    std::uint64_t compared{};   ///< number of those that were compared; 0 for a separate debug file, which has no code
+    std::uint64_t different{};  ///< of those compared
+    std::string build_id{};     ///< hexadecimal; empty: it has none
+    std::string build_id_there{};  ///< what memory has in its place; empty: not known
 };
 
-/// Compares a file with each map, as seen in each state, and reports where it agrees best: several programs may have
-/// had one address. Zeros in memory say nothing: recordings hold them where nothing ran. Errors: as
-/// `MemoryMap::add_elf`, but separate debug files serve.
+/// Compares a file with each map, in each state, and returns the best agreement: several programs may have been at one
+/// address. Zeros in memory are ignored, since recordings have zeros where nothing ran. Errors: as
+/// `MemoryMap::add_elf`, but separate debug files are accepted.
 [[nodiscard]] Result<Agreement> agreement(const std::filesystem::path& path, std::uint64_t load_bias,
                                           std::span<const std::shared_ptr<const MemoryMap>> maps);
 

@@ -1,6 +1,6 @@
-/// What an ELF file and its debug information say of an address: source lines, inlined calls, and where a file offset
-/// is loaded. Separate debug files are found by build ID and by .gnu_debuglink; debuginfod servers are asked if and
-/// only if the environment variable DEBUGINFOD_URLS names some.
+/// Looks up addresses in an ELF file and its debug information: source lines, inlined calls, and load addresses of file
+/// offsets. Separate debug files are found by build ID and by .gnu_debuglink; debuginfod servers are asked only if the
+/// environment variable DEBUGINFOD_URLS names some.
 #pragma once
 
 #include <cstdint>
@@ -19,32 +19,32 @@ namespace waymark::image {
 struct SourceLine {
     std::string file;
     std::uint32_t line{};
-    /// Which of several pieces of code of the line it is, in the compiler's own numbering (DWARF 5, 6.2.2; of a call
+    /// Distinguishes several pieces of code of the line, in the compiler's own numbering (DWARF 5, 6.2.2; for a call
     /// DW_AT_GNU_discriminator); 0: the only one, or not numbered.
     std::uint32_t discriminator{};
     friend bool operator==(const SourceLine&, const SourceLine&) = default;
 };
 
-/// A call whose callee the compiler put in its place.
+/// A call that the compiler replaced by the callee's code.
 struct InlinedCall {
-    SharedText function;             ///< what was called, for reading; empty: debug information does not name it
-    SharedText linkage_name{};       ///< as its symbol would be, where that is another name
-    std::optional<SourceLine> at{};  ///< where it is called
-    std::uint32_t declared_line{};   ///< where the callee is declared; 0: not known
+    SharedText function;             ///< readable name of the callee; empty if debug information does not have it
+    SharedText linkage_name{};       ///< its linkage name, if that differs
+    std::optional<SourceLine> at{};  ///< place of the call
+    std::uint32_t declared_line{};   ///< line of the callee's declaration; 0: not known
     friend bool operator==(const InlinedCall&, const InlinedCall&) = default;
 };
 
-/// A function as its author wrote it. Compilers may make several copies of its code, or split it into parts.
+/// A function in the source. Compilers may make several copies of its code, or split it into parts.
 struct DeclaredFunction {
-    std::string linkage_name;  ///< empty: debug information has none, as for C
+    std::string linkage_name;  ///< empty if debug information has none, as for C
     SourceLine at;             ///< of its name
-    /// An LLVM compiler made it, so discriminators are in LLVM's encoding.
+    /// Compiled by an LLVM compiler, so discriminators use LLVM's encoding.
     bool by_llvm{};
     friend bool operator==(const DeclaredFunction&, const DeclaredFunction&) = default;
 };
 
-/// The inlined calls that the code in [first, end) lies in, the outermost first: each is made by the one before it, the
-/// first by the function that has the symbol.
+/// The inlined calls that contain the code in [first, end), the outermost first: each is in the code of the one before
+/// it, the first in the function with the symbol.
 struct InlinedPlace {
     Address first{}, end{};
     std::vector<InlinedCall> calls{};
@@ -53,48 +53,49 @@ struct InlinedPlace {
     }
 };
 
-/// One file, of any machine. Not for several threads at once.
+/// The debug information of one file, of any machine. Not thread-safe.
 class DebugInfo {
 public:
-    /// `debug_folders` are searched before /usr/lib/debug, and hold folders as that one does (.build-id/…). Errors:
-    /// `not_found`, `bad_format`: no ELF file.
+    /// `debug_folders` are searched before /usr/lib/debug, and have the same structure (.build-id/…). Errors:
+    /// `not_found`, `bad_format`: not an ELF file.
     [[nodiscard]] static Result<DebugInfo> open(const std::filesystem::path& path,
                                                 const std::vector<std::filesystem::path>& debug_folders = {});
     ~DebugInfo();
     DebugInfo(DebugInfo&&) noexcept;
     DebugInfo& operator=(DebugInfo&&) noexcept;
 
-    /// The address, without a load bias, of a byte of the file; nothing if no segment holds it.
+    /// The address, without load bias, of a byte of the file; nullopt if no segment contains it.
     [[nodiscard]] std::optional<Address> address_of(std::uint64_t file_offset) const;
-    /// What is loaded where (without a load bias). Of a relocatable file: its code, as `MemoryMap::add_elf` places it.
+    /// A loaded part of the file (without load bias). For a relocatable file: its code, as placed by
+    /// `MemoryMap::add_elf`.
     struct Segment {
-        std::uint64_t offset{}, bytes{};  ///< in the file; in memory
+        std::uint64_t offset{}, bytes{};  ///< offset in the file; size in memory
         Address address{};
         bool executable{};
     };
     [[nodiscard]] const std::vector<Segment>& segments() const;
-    /// What is to be added to the addresses in the file where its bytes [offset, offset + bytes) are mapped at `at`, as
-    /// its executable segment says that lies among them; nothing if none does. Of a relocatable file `at` less
-    /// `offset`: a loader maps what it made of the file.
+    /// The load bias if bytes [offset, offset + bytes) of the file are mapped at `at`, from the executable segment
+    /// among them; nullopt if there is none. For a relocatable file `at` minus `offset`, since a loader maps the result
+    /// of loading.
     [[nodiscard]] std::optional<std::uint64_t> load_bias(Address at, std::uint64_t offset, std::uint64_t bytes) const;
-    /// The line an address (without a load bias) was compiled from. Reads debug information when first called.
+    /// The source line of an address (without load bias). Reads debug information at first use.
     [[nodiscard]] std::optional<SourceLine> line(Address address);
-    /// All lines of which a statement begins at an address (without a load bias), in the order of the line table, each
-    /// once. Of optimised code several do, and `line` gives the last row alone.
+    /// All lines of which a statement begins at an address (without load bias), in the order of the line table, without
+    /// duplicates. In optimised code there can be several; `line` returns only the last row.
     [[nodiscard]] std::vector<SourceLine> statements(Address address);
-    /// The inlined calls an address (without a load bias) lies in; `line` is that of the last. The first question about
-    /// a unit of compilation reads all there are in it; then each is O(log n).
+    /// The inlined calls that contain an address (without load bias); `line` belongs to the last. The first lookup in a
+    /// compilation unit reads the whole unit; further lookups are O(log n).
     [[nodiscard]] InlinedPlace inlined(Address address);
-    /// The function whose code an address (without a load bias) is, after inlining; nothing where debug information
-    /// does not say where it is declared. Reads as much as `inlined`.
+    /// The function whose code is at an address (without load bias), after inlining; nullopt if debug information does
+    /// not have its declaration. Reads as much as `inlined`.
     [[nodiscard]] std::optional<DeclaredFunction> function(Address address);
-    /// There is debug information. Looks for it when first called.
+    /// Whether there is debug information. Searches for it at first use.
     [[nodiscard]] bool has_lines();
-    /// The separate file it was found in; empty: in the file itself, or nowhere. Looks for it when first called.
+    /// The separate file that contains it; empty: the file itself, or none. Searches for it at first use.
     [[nodiscard]] std::filesystem::path debug_file();
     /// Empty if the file has none.
     [[nodiscard]] const std::vector<std::uint8_t>& build_id() const;
-    /// A program for StarCore (ELF machine 58), whose instructions are not decoded.
+    /// Whether it is a program for StarCore (ELF machine 58), whose instructions are not decoded.
     [[nodiscard]] bool is_starcore() const;
 
 private:

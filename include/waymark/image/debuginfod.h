@@ -1,11 +1,12 @@
-/// What became of questions to debuginfod servers (`DEBUGINFOD_URLS`).
+/// The outcome of requests to debuginfod servers (`DEBUGINFOD_URLS`).
 #pragma once
 
 #include <string>
 
 namespace waymark::image {
 
-/// That the servers sent nothing in time and are not asked again: a clause. Empty: they were not asked, or answered.
+/// A clause that says that the servers did not answer in time and are not asked again. Empty: they were not asked, or
+/// answered.
 [[nodiscard]] std::string silent_servers();
 
 }  // namespace waymark::image

@@ -1,4 +1,4 @@
-/// Instructions as text, for people. Decoding never depends on it.
+/// Instructions as text, for readers. Decoding does not depend on it.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ public:
     Disassembler(const Disassembler&) = delete;
     Disassembler& operator=(const Disassembler&) = delete;
 
-    /// One line per instruction of a block: address, opcode, mnemonic. An instruction the disassembler does not know
-    /// is shown by its opcode alone.
+    /// A line for each instruction of a block: address, opcode, mnemonic. An instruction that the disassembler does not
+    /// know is shown by its opcode alone.
     [[nodiscard]] std::vector<std::string> lines(const isa::CodeReader& code, const isa::Space& space,
                                                  std::uint64_t start, std::uint64_t bytes, isa::Isa isa);
 
-    /// Mnemonic and operands of one instruction; its opcode where the disassembler does not know it. Empty: the memory
-    /// there is not known.
+    /// Mnemonic and operands of one instruction; its opcode if the disassembler does not know it. Empty if the memory
+    /// is not known.
     [[nodiscard]] std::string text(const isa::CodeReader& code, const isa::Space& space, std::uint64_t address,
                                    isa::Isa isa);
 

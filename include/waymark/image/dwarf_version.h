@@ -1,4 +1,4 @@
-/// Which version of DWARF a program was compiled with, for readers that know the older ones alone.
+/// Finds the DWARF version of a program, for readers that only support older versions.
 #pragma once
 
 #include <filesystem>

@@ -25,31 +25,31 @@ struct GeneratedCode {
     std::string name;
     Address address{};      ///< bit 0 (Thumb) cleared
     std::uint64_t bytes{};  ///< at least 1
-    Bytes code{};           ///< what was there, as far as the file says; empty: it does not
-    std::uint64_t time{};   ///< of a jitdump file's record, by the clock of that
+    Bytes code{};           ///< its bytes, if the file has them; otherwise empty
+    std::uint64_t time{};   ///< time of a jitdump record, by that file's clock
 };
 
-/// The pieces of a file in the order in which the file has them, which is that of time.
+/// The pieces of a file in its order, which is chronological.
 struct GeneratedCodeFile {
     std::vector<GeneratedCode> pieces{};
-    std::uint32_t process{};  ///< that wrote a jitdump file
-    bool other_clock{};       ///< times count a counter of the processor, not CLOCK_MONOTONIC
-    /// What was left out, each with file and line or offset: the first 20, then how many more there were.
+    std::uint32_t process{};  ///< process that wrote a jitdump file
+    bool other_clock{};       ///< times are from a counter of the processor, not CLOCK_MONOTONIC
+    /// Omitted entries, each with file and line or offset: the first 20, then the number of others.
     std::vector<std::string> problems{};
     std::shared_ptr<const void> owner{};  ///< keeps GeneratedCode::code valid
 };
 
-/// A file longer than this is refused: it is something else.
+/// A longer file is refused: it is something else.
 inline constexpr std::uint64_t max_perf_map_bytes = std::uint64_t{256} << 20;
 
-/// Lines that are no entry are left out, with a problem. Errors: `not_found`, `unreadable`, `bad_format`: too long.
+/// Malformed lines are omitted, with a problem. Errors: `not_found`, `unreadable`, `bad_format`: too long.
 [[nodiscard]] Result<GeneratedCodeFile> read_perf_map(const std::filesystem::path& path);
 
-/// Of either byte order. What cannot be read ends the file, with a problem. Errors: `not_found`, `unreadable`;
-/// `bad_format`: it does not begin as a jitdump file of version 1.
+/// Reads either byte order. A malformed record ends the file, with a problem. Errors: `not_found`, `unreadable`;
+/// `bad_format`: it does not begin like a jitdump file of version 1.
 [[nodiscard]] Result<GeneratedCodeFile> read_jitdump(const std::filesystem::path& path);
 
-/// Which name holds at an address. Pieces do not overlap.
+/// The name that applies at an address. Pieces do not overlap.
 struct NamedPiece {
     Address address{};
     std::uint64_t bytes{};
@@ -57,12 +57,12 @@ struct NamedPiece {
     friend auto operator<=>(const NamedPiece&, const NamedPiece&) = default;
 };
 
-/// For each address the piece of code whose bytes agree best with what a core saw in memory; of those that agree alike,
-/// and where bytes are not known, the last one.
+/// For each address, the piece of code whose bytes agree best with a core's memory; among equal ones, and if bytes are
+/// not known, the last one.
 struct NamedPieces {
     std::vector<NamedPiece> pieces{};  ///< by address
-    std::size_t doubtful = 0;          ///< pieces of the answer of which memory holds other bytes than the file says
-    std::size_t replaced = 0;          ///< pieces without bytes that begin where a later one has another name
+    std::size_t doubtful = 0;  ///< number of pieces in the result for which memory has other bytes than the file
+    std::size_t replaced = 0;  ///< pieces without bytes whose place a later one with another name takes
 };
 [[nodiscard]] NamedPieces named_pieces(const std::vector<GeneratedCode>& code, const MemoryMap& memory);
 

@@ -22,8 +22,8 @@
 
 namespace waymark::image {
 
-/// The security and Hyp states in which a section is seen: Secure, Non-secure and Realm, each with Hyp (EL2) or not,
-/// and Root, which has EL3 only.
+/// The security and Hyp states in which a section is visible: Secure, Non-secure and Realm, each with Hyp (EL2) or not,
+/// and Root, which only has EL3.
 class SpaceFilter {
 public:
     static constexpr unsigned states = 7;
@@ -41,9 +41,9 @@ public:
     [[nodiscard]] static constexpr SpaceFilter hyp() { return SpaceFilter{0b1001010}; }
     [[nodiscard]] static constexpr SpaceFilter el3() { return SpaceFilter{0b0010011}; }
 
-    /// The letters of a snapshot's `space` key in any case (docs/spec/pft.md, 7.2): empty is any; N, S; H and EL2 are
-    /// Hyp; EL1N, P and NP are Non-secure but not Hyp; EL1S and SP Secure; R Realm, EL1R Realm but not Hyp, EL2R
-    /// Realm's Hyp, ROOT Root; EL3 Root and Secure, since trace does not distinguish EL3 from Secure EL1. Nothing for
+    /// From the letters of a snapshot's `space` key in any case (docs/spec/pft.md, 7.2): empty is any; N, S; H and EL2
+    /// are Hyp; EL1N, P and NP are Non-secure but not Hyp; EL1S and SP Secure; R Realm, EL1R Realm but not Hyp, EL2R
+    /// Realm's Hyp, ROOT Root; EL3 Root and Secure, since trace does not distinguish EL3 from Secure EL1. nullopt for
     /// other letters.
     [[nodiscard]] static std::optional<SpaceFilter> parse(std::string_view letters);
 
@@ -70,11 +70,11 @@ private:
     std::uint8_t mask_ = 0b1111111;
 };
 
-/// What an `add_…` put into the map.
+/// The sections that an `add_…` function added.
 struct Added {
-    std::uint32_t section{};           ///< id of the first; further ones are numbered upwards from it
-    std::uint32_t sections = 1;        ///< how many, at least 1
-    std::vector<std::string> notes{};  ///< sentences on what was not as declared, such as a dump shorter than it says
+    std::uint32_t section{};           ///< id of the first; further ones have consecutive ids
+    std::uint32_t sections = 1;        ///< number of sections, at least 1
+    std::vector<std::string> notes{};  ///< sentences about deviations from what was declared, such as a shorter dump
 };
 
 /// One section, for `info`.
@@ -86,24 +86,24 @@ struct Section {
     std::string name{};  ///< origin as given: a file name, `vmlinux[LOAD 0]`
 };
 
-/// A stretch [address, address + bytes) of one section, and whether code reading sees it.
+/// A stretch [address, address + bytes) of one section, and whether it is visible to code readers.
 struct Region {
     Address address{};
     std::uint64_t bytes{};
     std::uint32_t section{};
-    SpaceFilter space{};                         ///< states in which this holds; states that agree are one row
-    std::optional<std::uint32_t> shadowed_by{};  ///< the section seen instead; absent: this one is seen
+    SpaceFilter space{};                         ///< states to which this applies; equal states share a row
+    std::optional<std::uint32_t> shadowed_by{};  ///< the section that is visible instead; absent: this one is
 };
 
-/// The address of a symbol, with or without the Thumb bit; nothing: not known. Empty: none is.
+/// The address of a symbol, with or without the Thumb bit; nullopt if not known. An empty function knows none.
 using AddressOf = std::function<std::optional<std::uint64_t>(const std::string& name)>;
 
-/// See the file's head for the overlap rule. Building is single-threaded; after it any number of threads may call the
-/// const members. Files are mapped into memory, not read: they must stay as they are while the map lives (a file cut
-/// short under a mapping ends the program with SIGBUS). Movable; a moved map keeps the bytes it gave out valid.
-/// `Space::context_id` and `vmid` do not select: keep one map per address space.
-/// Machines whose programs are read: x86-64 only where samples of branches are what was captured, StarCore (names
-/// alone, in either byte order) only where a Debug and Profiling Unit traced.
+/// See the file's head for the overlap rule. Building is single-threaded; after it the const members are thread-safe.
+/// Files are mapped into memory, not read: they must not change while the map lives (a file that is truncated under a
+/// mapping ends the program with SIGBUS). Movable; bytes that were returned stay valid after a move.
+/// `Space::context_id` and `vmid` do not select: use one map for each address space. Programs for other machines are
+/// only accepted in special cases: x86-64 for samples of branches, StarCore (names alone, in either byte order) for
+/// traces of a Debug and Profiling Unit.
 enum class Machines : std::uint8_t { arm, arm_and_x86_64, arm_and_starcore };
 
 class MemoryMap final : public isa::CodeReader {
@@ -115,17 +115,17 @@ public:
     MemoryMap(const MemoryMap&) = delete;
     MemoryMap& operator=(const MemoryMap&) = delete;
 
-    /// Whose ELF files add_elf() takes from now on; of ARM and AArch64 alone where it was not called.
+    /// Sets the machines whose ELF files add_elf() accepts; by default only ARM and AArch64.
     void accept(Machines machines);
 
-    /// Maps bytes [offset, offset + length) of a file at `address`; no `length`: the rest of the file. A file that is
-    /// shorter is mapped as far as it goes, with a note. `name` is for reports; empty: the file's. Errors: `not_found`,
-    /// `unreadable`; `bad_format`: nothing of the range is in the file; `usage`: the range leaves the address space.
+    /// Maps bytes [offset, offset + length) of a file at `address`; no `length`: the rest of the file. A shorter file
+    /// is mapped as far as it goes, with a note. `name` is for reports; empty: the file's. Errors: `not_found`,
+    /// `unreadable`; `bad_format`: the file has no byte of the range; `usage`: the range exceeds the address space.
     [[nodiscard]] Result<Added> add_file(const std::filesystem::path& path, Address address, std::uint64_t offset = 0,
                                          std::optional<std::uint64_t> length = std::nullopt, SpaceFilter space = {},
                                          std::string name = {});
 
-    /// Takes over bytes. Errors: `usage`: none, or they leave the address space.
+    /// Takes ownership of bytes. Errors: `usage`: none, or they exceed the address space.
     [[nodiscard]] Result<Added> add_bytes(std::vector<std::uint8_t> bytes, Address address, SpaceFilter space = {},
                                           std::string name = {});
 
@@ -139,25 +139,25 @@ public:
     /// damaged, or without contents (a separate debug file); `unsupported`: another machine or byte order.
     [[nodiscard]] Result<Added> add_elf(const std::filesystem::path& path, std::uint64_t load_bias = 0,
                                         SpaceFilter space = {}, std::string name = {}, const AddressOf& outside = {});
-    /// The same for a file that is in memory already. `name` replaces the path in messages.
+    /// The same for a file already in memory. `name` replaces the path in messages.
     [[nodiscard]] Result<Added> add_elf_bytes(std::vector<std::uint8_t> file, std::uint64_t load_bias,
                                               SpaceFilter space, std::string name);
 
-    /// Memory that somebody else holds: fills `into` with what it knows from `address` on, as seen in a space without
-    /// Context ID and VMID, and returns how many bytes that are. One call at a time, with room up to the end of the
-    /// page (4 KiB); what it gave is not asked for again.
+    /// Memory that a callback provides: fills `into` with the known bytes from `address` on, as visible in a space
+    /// without Context ID and VMID, and returns their number. Called by one thread at a time, with room up to the end
+    /// of the page (4 KiB); bytes that it returned are not requested again.
     using Ask = std::function<std::size_t(Address address, const isa::Space& space, std::span<std::uint8_t> into)>;
-    /// Asked where no section holds an address; what it gives is in no section of `sections()`.
+    /// Called where no section contains an address; its bytes belong to no section of `sections()`.
     void ask_beyond(Ask ask);
 
-    /// O(log n) in the number of pieces. The bytes end where their section does or another one begins to be seen; they
-    /// are valid as long as the map, and the section id is one of `sections()`.
+    /// O(log n) in the number of pieces. The bytes end with their section, or where another section becomes visible;
+    /// they are valid as long as the map, and the section id is one of `sections()`.
     [[nodiscard]] isa::Code at(Address address, const isa::Space& space) const override;
 
     [[nodiscard]] bool empty() const;
     /// All sections; the index is the id.
     [[nodiscard]] const std::vector<Section>& sections() const;
-    /// Which file is seen where, and which hides which, by address, then section.
+    /// Which section is visible where, and which hides which, by address, then section.
     [[nodiscard]] std::vector<Region> regions() const;
 
 private:
@@ -165,7 +165,7 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// What a file that is to serve as image is.
+/// The kind of an image file.
 enum class ImageKind : std::uint8_t { elf, raw };
 /// By the file's first four bytes. Errors: `not_found`, `unreadable`, `bad_format` (empty).
 [[nodiscard]] Result<ImageKind> recognise(const std::filesystem::path& path);
@@ -176,12 +176,12 @@ struct ImageArgument {
     std::optional<Address> address{};
     friend bool operator==(const ImageArgument&, const ImageArgument&) = default;
 };
-/// Splits at the last `@` that a number follows (0x… hexadecimal, else decimal); a file name may hold `@`.
+/// Splits at the last `@` that is followed by a number (0x… hexadecimal, else decimal); a file name may contain `@`.
 /// Errors: `usage`: no file name, or an empty or malformed address.
 [[nodiscard]] Result<ImageArgument> parse_image_argument(std::string_view text);
 
-/// Adds `FILE[@ADDRESS]` to a map: an ELF file at its own addresses (`@ADDRESS`: with that load bias), anything else as
-/// a raw dump at ADDRESS. `outside`: as `MemoryMap::add_elf`. Errors: the errors of the functions above, and `usage`
+/// Adds `FILE[@ADDRESS]` to a map: an ELF file at its own addresses (`@ADDRESS`: with that load bias), any other file
+/// as a raw dump at ADDRESS. `outside`: as `MemoryMap::add_elf`. Errors: the errors of the functions above, and `usage`
 /// for a raw dump without an address.
 [[nodiscard]] Result<Added> add_image(MemoryMap& map, std::string_view argument, SpaceFilter space = {},
                                       const AddressOf& outside = {});

@@ -1,4 +1,4 @@
-/// What the headers of an ELF file say of how it is run.
+/// How an ELF file is run, according to its headers.
 #pragma once
 
 #include <filesystem>
@@ -11,14 +11,15 @@ namespace waymark::image {
 
 struct ProgramKind {
     bool aarch64{};               ///< else 32-bit Arm
-    bool position_independent{};  ///< loaded anywhere: its type is ET_DYN
+    bool position_independent{};  ///< can be loaded at any address: its type is ET_DYN
     bool dynamic{};               ///< it has a dynamic segment, so other files may be mapped when it runs
-    Address entry{};              ///< where execution begins, before the load bias; without the Thumb bit
-    /// Of the cores that it was built for, by its attributes (.ARM.attributes): `ARMv7E-M`; empty: it has none.
+    Address entry{};              ///< entry point, before the load bias; without the Thumb bit
+    /// Architecture of the cores that it was built for, from its attributes (.ARM.attributes): `ARMv7E-M`; empty if it
+    /// has none.
     std::string architecture{};
 };
 
-/// Errors: `not_found`, `unreadable`; `bad_format`: no ELF file, or its tables are damaged; `unsupported`: of another
+/// Errors: `not_found`, `unreadable`; `bad_format`: not an ELF file, or its tables are damaged; `unsupported`: another
 /// machine or byte order.
 [[nodiscard]] Result<ProgramKind> program_kind(const std::filesystem::path& path);
 

@@ -18,17 +18,17 @@ namespace waymark::image {
 
 enum class SymbolKind : std::uint8_t { function, object, none };
 
-/// One symbol. The strings live as long as the `Symbols` they came from and nothing is added to it.
+/// One symbol. The strings live as long as the `Symbols` object, until something is added to it.
 struct Symbol {
-    std::string_view name;          ///< for reading: demangled where it is a C++ name
-    std::string_view linkage_name;  ///< as in the file
+    std::string_view name;          ///< readable name: demangled if it is a C++ name
+    std::string_view linkage_name;  ///< name in the file
     Address address{};              ///< bit 0 (Thumb) cleared
-    std::uint64_t bytes{};          ///< as in the file; 0: not given
+    std::uint64_t bytes{};          ///< size in the file; 0: not given
     SymbolKind kind{};
-    isa::Isa isa{};  ///< of a function: the instruction set in which it is entered
+    isa::Isa isa{};  ///< for a function: the instruction set at its entry
 };
 
-/// An address seen from the symbol it lies in.
+/// An address relative to the symbol that contains it.
 struct SymbolOffset {
     std::string_view name;  ///< as `Symbol::name`
     std::uint64_t offset{};
@@ -48,9 +48,9 @@ enum class Contents : std::uint8_t { a32, t32, a64, data };
     return std::nullopt;
 }
 
-/// Symbols of any number of files. Where files or symbols overlap, the innermost symbol wins; among those that begin at
-/// one address a function before an object before none, then the global one, then the one with a size, then the one
-/// added first. Building is single-threaded; then any number of threads may look up.
+/// Symbols of any number of files. If files or symbols overlap, the innermost symbol wins; among those with the same
+/// address a function wins over an object, an object over untyped symbols, then a global one, then one with a size,
+/// then the one added first. Building is single-threaded; afterwards lookups are thread-safe.
 class Symbols {
 public:
     Symbols();
@@ -60,53 +60,53 @@ public:
     Symbols(const Symbols&) = delete;
     Symbols& operator=(const Symbols&) = delete;
 
-    /// Whose files add_elf() takes from now on; of ARM and AArch64 alone where it was not called.
+    /// Sets the machines whose files add_elf() accepts; by default only ARM and AArch64.
     void accept(Machines machines);
-    /// Takes the symbols of .symtab, .dynsym and .gnu_debugdata, at their address plus `load_bias` (as
-    /// `MemoryMap::add_elf`), and an entry `puts@plt` for each of the procedure linkage table. Returns how many were
-    /// taken; 0 for a stripped file. Separate debug files serve. Errors: as `MemoryMap::add_elf`.
+    /// Adds the symbols of .symtab, .dynsym and .gnu_debugdata, at their address plus `load_bias` (as
+    /// `MemoryMap::add_elf`), and an entry `puts@plt` for each entry of the procedure linkage table. Returns the number
+    /// added; 0 for a stripped file. Separate debug files are accepted. Errors: as `MemoryMap::add_elf`.
     [[nodiscard]] Result<std::size_t> add_elf(const std::filesystem::path& path, std::uint64_t load_bias = 0);
     /// The same for a file in memory; `name` replaces the path in messages.
     [[nodiscard]] Result<std::size_t> add_elf_bytes(std::vector<std::uint8_t> file, std::uint64_t load_bias,
                                                     std::string name);
-    /// Sets the table that is asked where this one has no symbol: the names of files below the names of generated code.
+    /// Sets the table that is used where this one has no symbol: the names of files below the names of generated code.
     void set_base(std::shared_ptr<const Symbols> base);
-    /// One symbol by hand. `bytes` 0: up to the next symbol.
+    /// Adds one symbol. `bytes` 0: up to the next symbol.
     void add(std::string linkage_name, Address address, std::uint64_t bytes, SymbolKind kind);
 
-    /// The symbol an address lies in: within its size, or where it has none before the next symbol and the end of its
-    /// ELF section. O(log n).
+    /// The symbol that contains an address: within its size, or without a size, before the next symbol and the end of
+    /// its ELF section. O(log n).
     [[nodiscard]] std::optional<SymbolOffset> find(Address address) const;
     /// Code at [first, first + bytes) comes from `file` (a path), from the byte at `offset` on. Areas do not overlap.
     void add_area(const std::string& file, Address first, std::uint64_t bytes, std::uint64_t offset);
     struct Area {
-        std::string_view file;  ///< as it was given
+        std::string_view file;  ///< as given
         std::string_view name;  ///< the last part of the path
         Address first{};
         std::uint64_t bytes{}, offset{};
     };
-    /// The area an address lies in. O(log n).
+    /// The area that contains an address. O(log n).
     [[nodiscard]] std::optional<Area> area(Address address) const;
-    /// The stretch without symbols that an address lies in, after a function in the same area.
+    /// The stretch without symbols that contains an address, after a function in the same area.
     struct Nameless {
-        std::string name;   ///< of its beginning, as `approximate`
-        Address address{};  ///< where it begins: at the end of that function
+        std::string name;   ///< name of the nearest symbol before it, marked approximate
+        Address address{};  ///< its beginning: the end of that function
     };
-    /// Nothing where a symbol holds the address, no function comes before it in its area, or it is in no area.
+    /// nullopt if a symbol contains the address, no function precedes it in its area, or it is in no area.
     [[nodiscard]] std::optional<Nameless> before(Address address) const;
-    /// What to call an address that lies in no symbol: by the function before it in the same area, or else by the file
-    /// and the offset in it, with the mark `?` that it is none of the symbol's own code: `qsort+0x1a4?`,
-    /// `libc.so.6+0x12a40?`. Empty: no area holds it.
+    /// A name for an address outside of all symbols: from the preceding function in the same area, or else from the
+    /// file and the offset in it, with the mark `?`: `qsort+0x1a4?`, `libc.so.6+0x12a40?`. Empty if no area contains
+    /// it.
     [[nodiscard]] std::string approximate(Address address) const;
-    /// `main`, `main+0x10`, `approximate` where no symbol holds it, or empty.
+    /// `main`, `main+0x10`, `approximate` if no symbol contains it, or empty.
     [[nodiscard]] std::string text(Address address) const;
 
     /// The address of a symbol by its linkage name or else its demangled name; a global one before a local one.
     [[nodiscard]] std::optional<Address> address_of(std::string_view name) const;
-    /// The same, or else the only function whose demangled name without its parameters this is: `sort` of
-    /// `sort(int*, int)`. Nothing where several functions have that name. O(n) where the name is no whole one.
+    /// The same, or else the only function whose demangled name without parameters matches: `sort` for `sort(int*,
+    /// int)`. nullopt if several functions have that name. O(n) if the name is not complete.
     [[nodiscard]] std::optional<Address> function_called(std::string_view name) const;
-    /// What the mapping symbols say about an address; nothing where no mapping symbol lies before it in its ELF
+    /// The contents at an address according to mapping symbols; nullopt if no mapping symbol precedes it in its ELF
     /// section.
     [[nodiscard]] std::optional<Contents> contents(Address address) const;
 
@@ -120,8 +120,8 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// A C++ name for reading; anything else as it is, also one of more than 4096 bytes or that would become longer than
-/// 64 KiB.
+/// Demangles a C++ name; other names stay unchanged, and so do names of more than 4096 bytes, or that would become
+/// longer than 64 KiB.
 [[nodiscard]] std::string demangle(const std::string& linkage_name);
 
 }  // namespace waymark::image

@@ -1,5 +1,5 @@
-/// What a statistical profiler asks of an A64 instruction: is it a load, a store or a branch, of which kind, and how
-/// much memory does it access? docs/spec/spe.md, sections 1.4 and 4.6. This is not a disassembler.
+/// Classifies A64 instructions for a statistical profiler: load, store or branch, the kind, and the size of the memory
+/// access. docs/spec/spe.md, sections 1.4 and 4.6. This is not a disassembler.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,29 @@
 
 namespace waymark::isa {
 
-/// The classes by which samples are filtered. A load and store in one is an atomic that gives its old value back.
+/// The classes by which samples are filtered. An instruction that is both load and store is an atomic that returns the
+/// old value.
 enum class A64Class : std::uint8_t { other, load, store, load_atomic, branch };
 
-/// What an access moves.
+/// The data of an access.
 enum class A64Data : std::uint8_t {
     general,  ///< general-purpose registers
     simd_fp,
     sve,
     sme,
     tag,   ///< allocation tags
-    copy,  ///< memory copy; the class is load, and it stores too
+    copy,  ///< memory copy; the class is load, but it also stores
     set,   ///< memory set
 };
 
-/// Which part of a core computes it; what latencies are given for.
+/// The part of a core that executes it; latencies are given for each.
 enum class A64Work : std::uint8_t {
     integer,
     multiply,
     divide,
     floating_point,
     floating_point_divide,  ///< and square roots
-    vector,                 ///< Advanced SIMD, SVE and SME that is none of those
+    vector,                 ///< Advanced SIMD, SVE and SME other than those
     memory,
     branch,
     system,
@@ -39,41 +40,41 @@ enum class A64Work : std::uint8_t {
 inline constexpr unsigned a64_works = 9;
 
 struct A64Instruction {
-    std::string_view name{};  ///< of its row in the table; empty: not allocated, as far as is known
+    std::string_view name{};  ///< name of its row in the table; empty: not allocated, as far as known
     A64Class kind = A64Class::other;
     A64Work work = A64Work::integer;
-    A64Data data = A64Data::general;  ///< of loads and stores
-    std::uint16_t access_bytes = 0;   ///< of memory in all; 0: none, or not fixed by the instruction
-    std::int32_t offset = 0;          ///< direct branches: where they go if taken, from their own address
+    A64Data data = A64Data::general;  ///< for loads and stores
+    std::uint16_t access_bytes = 0;   ///< total bytes of memory; 0: none, or not fixed by the instruction
+    std::int32_t offset = 0;          ///< direct branches: target if taken, relative to their own address
     bool acquire_release = false, exclusive = false, atomic = false;
-    bool predicated = false;  ///< SVE and SME accesses: a predicate says which elements there are
+    bool predicated = false;  ///< SVE and SME accesses: a predicate selects the elements
     bool gather_scatter = false;
     bool conditional = false;      ///< branch, select or compare
-    bool indirect = false;         ///< branches through a register, returns among them
+    bool indirect = false;         ///< branches through a register, including returns
     bool link = false;             ///< leaves a return address
     bool function_return = false;  ///< RET and its authenticated forms
     bool exception_return = false;
-    bool floating_point = false;  ///< works on floating point numbers; of SVE and SME only known for accesses
+    bool floating_point = false;  ///< works on floating point numbers; for SVE and SME only known for accesses
     bool simd = false;            ///< Advanced SIMD
     bool sve = false;             ///< SVE and SME
     bool system_call = false;     ///< SVC
     bool undefined = false;       ///< UDF, or not allocated
-    /// Completes only with at least one access to memory. Not set where there may be none: store exclusive, and what a
-    /// predicate governs.
+    /// Completes only with at least one access to memory. Not set if there may be none: store exclusive, and predicated
+    /// accesses.
     bool must_access = false;
-    /// May begin and not complete, for an access or because no core passes it.
+    /// May begin and not complete, because of an access or because no core passes it.
     bool may_fault = false;
     friend bool operator==(const A64Instruction&, const A64Instruction&) = default;
 };
 
-/// Classifies one instruction. Prefetches, cache maintenance and barriers are `other`. Never fails: what no row knows
-/// is `undefined`.
+/// Classifies one instruction. Prefetches, cache maintenance and barriers are `other`. Never fails: an instruction
+/// without a row is `undefined`.
 [[nodiscard]] A64Instruction decode_a64(std::uint32_t word);
 
-/// False: decode_a64 says that it is no branch. Quicker than that, and true of few others.
+/// False: decode_a64 classifies it as no branch. Faster than decode_a64, and true for few other instructions.
 [[nodiscard]] bool may_be_a64_branch(std::uint32_t word);
 
-/// The names of the rows, in order; for a test that all of them are met.
+/// The names of the rows, in order; for a test that all of them occur.
 [[nodiscard]] std::span<const std::string_view> a64_names();
 
 }  // namespace waymark::isa

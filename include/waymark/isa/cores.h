@@ -1,4 +1,4 @@
-/// The types of cores: the one table of their names, profiles and identification (docs/architecture.md).
+/// The types of cores: the table of their names, profiles and identification (docs/architecture.md).
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace waymark::isa {
 
-/// Which profile of the architecture a core has. Exception numbers and some packets depend on the profile, and no
-/// register of a trace unit says it.
+/// The architecture profile of a core. Exception numbers and some packets depend on the profile, and no register of a
+/// trace unit tells it.
 enum class CoreProfile : std::uint8_t { a, r, m };
 
-/// The profile of a core of this name (`Cortex-M33`, `arm,cortex-m33`) or architecture (`ARMv8.1-M`, `ARMv7E-M`);
-/// nothing where the name is not known. Upper and lower case, and what separates letters and digits, do not matter. A
-/// number that the table lacks does not matter either: the letter of the family gives the profile (`Cortex-A9999`).
+/// The profile of a core with this name (`Cortex-M33`, `arm,cortex-m33`) or architecture (`ARMv8.1-M`, `ARMv7E-M`);
+/// nullopt if the name is not known. Case, and separators between letters and digits, are ignored. For a number that
+/// the table lacks, the letter of the family gives the profile (`Cortex-A9999`).
 [[nodiscard]] std::optional<CoreProfile> core_profile(std::string_view core);
 
 /// The name of the core with these fields of MIDR; empty: not known.
@@ -25,7 +25,7 @@ enum class CoreProfile : std::uint8_t { a, r, m };
 /// The names of the table, by family and number.
 [[nodiscard]] const std::vector<std::string_view>& core_names();
 
-/// An error for a core that core_profile() does not know: it lists the names that are known, the nearest first. `what`
+/// The error for a core that core_profile() does not know: it lists the known names, the most similar first. `what`
 /// begins the message: `--core`.
 [[nodiscard]] Status check_core(std::string_view what, std::string_view core);
 

@@ -1,4 +1,4 @@
-/// Instruction sets, and where their instructions come from.
+/// Instruction sets, and the interface for reading code.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace waymark::isa {
 
-/// The instruction set state of a core. x86-64 is that of samples of branches alone (isa/x86.h).
+/// The instruction set state of a core. x86-64 is only for samples of branches (isa/x86.h).
 enum class Isa : std::uint8_t { a32, t32, tee, jazelle, a64, x86_64 };
 
 /// The name used in every report: A32, T32, TEE, Jazelle, A64, x86-64.
@@ -25,36 +25,36 @@ enum class Isa : std::uint8_t { a32, t32, tee, jazelle, a64, x86_64 };
     return "?";
 }
 
-/// Which memory an address belongs to: the parts of a core's state that select it.
+/// The parts of a core's state that select the memory an address belongs to.
 struct Space {
     bool ns{};                                  ///< Non-secure
     bool hyp{};                                 ///< Hyp mode (EL2)
     std::optional<std::uint32_t> context_id{};  ///< where traced
     std::optional<std::uint32_t> vmid{};        ///< where traced
     bool nse{};                                 ///< Root or, with `ns`, Realm
-    /// What CodeReader::view put in the place of all of them: a number that the reader gave out. 0: none.
+    /// A number that CodeReader::view substitutes for all of them. 0: none.
     std::uint32_t number{};
     friend bool operator==(const Space&, const Space&) = default;
 };
 
-/// Program bytes at an address, up to the end of the piece of memory that holds them.
+/// Program bytes at an address, up to the end of the piece of memory that contains them.
 struct Code {
-    Bytes bytes;              ///< empty: nothing is known to be mapped there. Valid as long as the reader that gave it
-    std::uint32_t section{};  ///< which image: two sections may hold different code for one address
+    Bytes bytes;              ///< empty: nothing is known to be mapped there. Valid as long as the reader
+    std::uint32_t section{};  ///< identifies the image: two sections may have different code at one address
 };
 
-/// Where decoders get program bytes from; keeps them from knowing ELF. Implementations answer the same question always
-/// the same way while a decoder uses them, and are safe to call from several threads.
+/// Gives program bytes to decoders, which therefore need not know ELF. Implementations always return the same bytes
+/// while a decoder uses them, and are thread-safe.
 class CodeReader {
 public:
     virtual ~CodeReader() = default;
-    /// The bytes from `address` on, as seen in `space`.
+    /// The bytes from `address` on, as visible in `space`.
     [[nodiscard]] virtual Code at(Address address, const Space& space) const = 0;
-    /// `space` reduced to what the answers depend on: two spaces with one view see the same memory. `at` takes a view,
-    /// too, and gives the same answer for it.
+    /// `space` reduced to what the results depend on: two spaces with one view see the same memory. `at` also accepts a
+    /// view, with the same result.
     [[nodiscard]] virtual Space view(const Space& space) const { return space; }
-    /// A section (Code::section) that two views with numbers have at some address lies in both from its first to its
-    /// last byte, with the same contents.
+    /// Whether a section (Code::section) that two numbered views have at some address is in both completely, with the
+    /// same contents.
     [[nodiscard]] virtual bool whole_sections() const { return false; }
 };
 

@@ -12,14 +12,14 @@
 
 namespace waymark::itm {
 
-/// A number in seven bits a byte, and in how many bytes it was sent.
+/// A number with seven bits in each byte, and the number of bytes in which it was sent.
 struct Number {
     std::uint64_t value{};
     std::uint8_t bytes = 1;
     friend bool operator==(const Number&, const Number&) = default;
 };
 
-/// `Least` to `Most` bytes; bit 7 of each but the last is set. With a step of 2, only every second size.
+/// `Least` to `Most` bytes; bit 7 is set in all except the last. With a step of 2, only every second size is allowed.
 template <unsigned Least, unsigned Most, unsigned Size = 1>
 struct NumberField {
     WM_INLINE static void read(Cursor& c, Number& n) {

@@ -1,4 +1,4 @@
-/// Packets → bytes, exactly as the packet says (docs/spec/itm.md, 1 and 2).
+/// Encodes packets as bytes (docs/spec/itm.md, 1 and 2).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace waymark::itm {
 
-/// Appends a packet. Fields must be within the ranges their packet states.
+/// Appends a packet. Fields must be within the ranges that the packet states.
 template <class P>
 void encode(std::vector<std::uint8_t>& out, const P& packet) {
     wire::Writer writer(out);

@@ -1,5 +1,5 @@
-/// Packets of ITM and DWT → messages (docs/spec/itm.md, 2): joins the packets of one access, and gives messages the
-/// time of the timestamp that follows them.
+/// Converts packets of ITM and DWT to messages (docs/spec/itm.md, 2): joins the packets of one access, and gives
+/// messages the time of the timestamp that follows them.
 #pragma once
 
 #include <array>
@@ -14,14 +14,14 @@
 
 namespace waymark::itm {
 
-/// `SysTick`, `IRQ 28`, `thread`.
+/// Name of an exception: `SysTick`, `IRQ 28`, `thread`.
 [[nodiscard]] std::string exception_name(std::uint32_t number);
-/// `CPI, SLEEP`, by the bits of an event counter packet.
+/// Names of the counters in an event counter packet: `CPI, SLEEP`.
 [[nodiscard]] std::string counter_names(std::uint32_t bits);
 
 class MessageDecoder final : public protocol::Reader, public protocol::HeldMessages {
 public:
-    /// Messages that wait for a timestamp; of more, the oldest are delivered without a time.
+    /// Maximum number of messages that wait for a timestamp; beyond it, the oldest are delivered without a time.
     static constexpr std::size_t most_held = 4096;
 
     /// `listener` is borrowed and must outlive this.
@@ -33,7 +33,7 @@ public:
     [[nodiscard]] std::array<Offset, 2> pending() const override;
     [[nodiscard]] bool amid_packet() const override { return parser_.amid_packet(); }
 
-    // What the parser asks for.
+    // The interface that the parser requires.
     void operator()(const Stimulus& p, Extent at);
     void operator()(const HardwareSource& p, Extent at);
     void operator()(const ShortTimestamp& p, Extent at);
@@ -52,9 +52,9 @@ private:
     void access(const HardwareSource& p, Extent at);
     /// The group of an access is complete.
     void end_group();
-    /// All that is held gets the time of a timestamp.
+    /// All held messages get the time of a timestamp.
     void stamp(Relation relation);
-    /// All that is held has no timestamp.
+    /// All held messages are released without a timestamp.
     void release();
     void deliver(std::size_t count);
 
@@ -62,7 +62,7 @@ private:
     protocol::MessageListener& listener_;
     std::optional<protocol::Message> group_;  // packets of an access so far
     std::vector<protocol::Message> held_;
-    std::size_t delivered_ = 0;  // of held_, those at its begin
+    std::size_t delivered_ = 0;  // number of messages at the beginning of held_ that were delivered
     Parser<MessageDecoder> parser_;
 };
 

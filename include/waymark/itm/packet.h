@@ -1,4 +1,4 @@
-/// Every packet of ITM and DWT: what was on the wire (docs/spec/itm.md, 1 and 2). Formats are described here
+/// Every packet of ITM and DWT, with its contents on the wire (docs/spec/itm.md, 1 and 2). Formats are described here
 /// once; see core/wire.h.
 #pragma once
 
@@ -15,13 +15,13 @@ using wire::bits;
 using wire::fixed;
 using wire::PacketInfo;
 
-/// Bytes of the payload whose size code, bits 1:0 of a header, is `code`; 0 is no size.
+/// Payload size for the size code `code`, bits 1:0 of a header; code 0 is not a size.
 [[nodiscard]] WM_INLINE constexpr unsigned payload_bytes(std::uint8_t code) { return code == 3 ? 4 : code; }
 
 /// A write of software to a stimulus port.
 struct Stimulus {
     static constexpr PacketInfo info{.name = "STIMULUS", .section = "2", .value = 0x00, .mask = 0x04, .max_bytes = 5};
-    std::uint8_t port{};  ///< in the current page
+    std::uint8_t port{};  ///< port number in the current page
     std::uint8_t size = 1;
     std::uint32_t data{};
 
@@ -49,10 +49,10 @@ struct HardwareSource {
     bool operator==(const HardwareSource&) const = default;
 };
 
-/// Whether a timestamp, or the packets before it, were sent late.
+/// Whether a timestamp, or the preceding packets, were sent late.
 enum class Relation : std::uint8_t { synchronous, timestamp_delayed, packets_delayed, both_delayed };
 
-/// Cycles since the local timestamp before.
+/// Cycles since the previous local timestamp.
 struct LocalTimestamp {
     static constexpr PacketInfo info{
         .name = "LOCAL-TIMESTAMP", .section = "2", .value = 0xc0, .mask = 0xcf, .max_bytes = 5};
@@ -90,10 +90,10 @@ struct GlobalTimestamp1 {
         w.field("bits", p.bits_27_0, NumberField<1, 4>{});
     }
     [[nodiscard]] constexpr std::uint32_t time() const { return bits_27_0.value & 0x3ff'ffffU; }
-    /// How many low bits of the time it replaces.
+    /// Number of low bits of the time that it replaces.
     [[nodiscard]] constexpr unsigned width() const { return bits_27_0.bytes == 4 ? 26U : 7U * bits_27_0.bytes; }
     [[nodiscard]] constexpr bool clock_changed() const { return (bits_27_0.value >> 26 & 1U) != 0; }
-    /// The bits above changed too: a GLOBAL-TIMESTAMP-2 follows.
+    /// Whether the bits above changed too: a GLOBAL-TIMESTAMP-2 follows.
     [[nodiscard]] constexpr bool wrapped() const { return (bits_27_0.value >> 27 & 1U) != 0; }
     bool operator==(const GlobalTimestamp1&) const = default;
 };
@@ -111,7 +111,7 @@ struct GlobalTimestamp2 {
     bool operator==(const GlobalTimestamp2&) const = default;
 };
 
-/// Without more bytes, and of a software source: the page of stimulus ports. Others are reserved.
+/// Without further bytes, and from a software source: the page of stimulus ports. Others are reserved.
 struct Extension {
     static constexpr PacketInfo info{.name = "EXTENSION", .section = "2", .value = 0x08, .mask = 0x0b, .max_bytes = 5};
     bool more{}, hardware{};
@@ -126,7 +126,7 @@ struct Extension {
     bool operator==(const Extension&) const = default;
 };
 
-/// Packets were lost before it.
+/// Packets before it were lost.
 struct Overflow {
     static constexpr PacketInfo info{.name = "OVERFLOW", .section = "2", .value = 0x70, .mask = 0xff, .max_bytes = 1};
     static void fields(auto& w, auto&, const Config& = {}) { w.byte(fixed<7, 0>(0x70)); }
@@ -142,13 +142,13 @@ struct Sync {
     bool operator==(const Sync&) const = default;
 };
 
-/// All of them. A header is of the first whose info fits: source packets come last.
+/// All packet types. A header belongs to the first type whose info matches: source packets come last.
 using Packets = wire::PacketList<Overflow, ShortTimestamp, LocalTimestamp, GlobalTimestamp1, GlobalTimestamp2,
                                  Extension, HardwareSource, Stimulus, Sync>;
 using Packet = std::variant<Overflow, ShortTimestamp, LocalTimestamp, GlobalTimestamp1, GlobalTimestamp2, Extension,
                             HardwareSource, Stimulus, Sync>;
 
-/// A header, not 0, that starts no packet: of the 256, 18.
+/// Whether a nonzero header begins no packet, which is true for 18 of 256.
 [[nodiscard]] WM_INLINE constexpr bool is_reserved(std::uint8_t header) {
     if ((header & 3U) != 0) return false;
     if ((header & 0xfU) == 4) return header != 0x94 && header != 0xb4;

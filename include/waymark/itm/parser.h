@@ -1,6 +1,7 @@
-/// Bytes → packets (docs/spec/itm.md, 3). Unlike other parsers, this one does not wait for synchronisation packets,
-/// because many units never send any: it tries a packet at the first byte of a stream, and after a byte that begins no
-/// packet at the next one. SourceState::confirmed() tells packets whose place a synchronisation packet confirms.
+/// Parses bytes to packets (docs/spec/itm.md, 3). Unlike other parsers, this one does not wait for synchronisation
+/// packets, because many units never send any: it tries a packet at the first byte of a stream, and after a byte that
+/// begins no packet at the next one. SourceState::confirmed() tells packets whose position a synchronisation packet
+/// confirms.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +21,12 @@ namespace waymark::itm {
 using wire::Extent;
 using wire::Parsed;
 
-/// Packets that are no Sync, as Dispatch tests their headers.
+/// Packets other than Sync, in the order in which Dispatch tests their headers.
 using HeaderPackets = wire::PacketList<Overflow, ShortTimestamp, LocalTimestamp, GlobalTimestamp1, GlobalTimestamp2,
                                        Extension, HardwareSource, Stimulus>;
 
-/// A stream of packets, in chunks of any size: how the input is cut never changes what is reported. Every byte fed is
-/// in exactly one packet or one gap once finish() was called.
+/// Parses a stream of packets, in chunks of any size: the division into chunks never changes the result. After
+/// finish(), every byte fed is in exactly one packet or one gap.
 template <class Handler>
 class Parser {
 public:
@@ -51,7 +52,7 @@ public:
         zeros_ = 0;
         carried_ = 0;
     }
-    /// What comes next does not follow what came before. Always reports a gap, even an empty one.
+    /// The bytes that follow do not continue earlier ones. Always reports a gap, even an empty one.
     void reset(GapReason why = GapReason::framing) {
         if (why == GapReason::stopped) finish();
         handler_(Gap{pending(), at_, why});
@@ -61,7 +62,7 @@ public:
     }
 
     [[nodiscard]] Offset offset() const { return at_; }
-    /// Where what is not yet reported began.
+    /// Beginning of the bytes that are not reported yet.
     [[nodiscard]] Offset pending() const { return lost_ ? lost_->first : at_ - (zeros_ + carried_); }
     [[nodiscard]] const Parser& progress() const { return *this; }
     [[nodiscard]] bool amid_packet() const { return carried_ != 0; }
@@ -108,7 +109,7 @@ private:
             at_ = at_ + parsed.bytes;
         }
     }
-    /// A run of zeros: up to the end of a synchronisation packet, or to a byte that may start another packet.
+    /// A run of zeros: up to the end of a synchronisation packet, or to a byte that may begin another packet.
     const std::uint8_t* count_zeros(const std::uint8_t* at, const std::uint8_t* end) {
         for (; at != end; ++at) {
             if (*at == 0) {
@@ -131,9 +132,9 @@ private:
     }
 
     Handler& handler_;
-    Offset at_{};               // of the next byte to be fed
+    Offset at_{};               // offset of the next byte to be fed
     std::uint64_t zeros_ = 0;   // length of the run of zeros that ends at at_
-    std::optional<Lost> lost_;  // bytes in no packet that are not yet reported
+    std::optional<Lost> lost_;  // bytes outside of packets that are not reported yet
     std::size_t carried_ = 0;   // bytes of an unfinished packet, kept in carry_
     std::array<std::uint8_t, 8> carry_{};
 };

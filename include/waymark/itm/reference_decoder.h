@@ -1,5 +1,5 @@
-/// Messages of a whole stream, pass by pass as docs/spec/itm.md describes them: bytes → packets (1 and 3), packets →
-/// messages, messages → times (2). It shares no code with the parser and MessageDecoder, whose results tests compare
+/// Decodes the messages of a whole stream in the passes of docs/spec/itm.md: bytes → packets (1 and 3), packets →
+/// messages, messages → times (2). It shares no code with the parser and MessageDecoder; tests compare their results
 /// with it.
 #pragma once
 

@@ -9,7 +9,7 @@
 
 namespace waymark::itm {
 
-/// ITM_TCR, the control register. Captures spell it without the underline.
+/// ITM_TCR, the control register. Captures spell it without the underscore.
 struct Itmtcr {
     static constexpr std::string_view name = "ITMTCR", title = "control";
 

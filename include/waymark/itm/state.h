@@ -1,4 +1,4 @@
-/// What packets of ITM and DWT depend on: where they begin, the page of stimulus ports, and both clocks
+/// The state on which packets of ITM and DWT depend: where they begin, the page of stimulus ports, and both clocks
 /// (docs/spec/itm.md, 2 and 3).
 #pragma once
 
@@ -40,20 +40,20 @@ public:
         exact_ = false;
     }
 
-    /// A synchronisation packet came, and no damage after it: packets begin where they are read. Otherwise that is an
-    /// assumption.
+    /// Whether a synchronisation packet came, without damage after it: then packets certainly begin where they are
+    /// read. Otherwise this is an assumption.
     [[nodiscard]] bool confirmed() const { return confirmed_; }
-    /// 0 to 255; nothing after lost bytes, until a packet says the page.
+    /// 0 to 255; nullopt after lost bytes, until a packet gives the page.
     [[nodiscard]] std::optional<unsigned> port(const Stimulus& p) const {
         if (!page_) return {};
         return *page_ * 32U + p.port;
     }
-    /// Cycles of all local timestamps since the first packet.
+    /// Sum of the cycles of all local timestamps since the first packet.
     [[nodiscard]] std::uint64_t local() const { return local_; }
-    /// No overflow and no loss came before. Otherwise `local` is a lower bound: timestamps were lost, or one counted
-    /// from a point that is not known.
+    /// Whether nothing was lost before. Otherwise `local` is a lower bound: timestamps were lost, or one counted from
+    /// an unknown point.
     [[nodiscard]] bool exact() const { return exact_; }
-    /// Nothing while the upper bits are not known.
+    /// nullopt while the upper bits are not known.
     [[nodiscard]] std::optional<std::uint64_t> global() const {
         if (!high_known_) return {};
         return global_;

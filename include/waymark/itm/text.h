@@ -1,4 +1,4 @@
-/// Packets ↔ text: `STIMULUS port=3 size=1 data=0xbb`. docs/spec/itm.md, 2, has names and fields.
+/// Converts packets to text and back: `STIMULUS port=3 size=1 data=0xbb`. docs/spec/itm.md, 2, has names and fields.
 #pragma once
 
 #include <string>
@@ -15,14 +15,14 @@ namespace waymark::itm {
 
 using wire::fields_text, wire::to_text;
 
-/// The inverse of to_text. `bad_format`: no packet has that name, or a field is missing, in the wrong place or no value
-/// of its kind; the message names it.
+/// The inverse of to_text. `bad_format`: unknown name, or a field is missing, in the wrong place or has an invalid
+/// value; the message names it.
 [[nodiscard]] Result<Packet> from_text(std::string_view text);
 
-/// The DWT sends no such packet: a reserved discriminator, size or value.
+/// Whether the DWT never sends such a packet: a reserved discriminator, size or value.
 [[nodiscard]] bool is_reserved(const HardwareSource& packet);
 
-/// Says what packets mean. Fed every packet and gap of a stream in order.
+/// Explains packets. Receives every packet and gap of a stream in order.
 class Explainer {
 public:
     explicit Explainer(const Config& config) : state_(config) {}

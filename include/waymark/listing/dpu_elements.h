@@ -1,4 +1,4 @@
-/// Elements of a DPU's trace, line by line.
+/// Lists elements of a DPU's trace, line by line.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@ namespace waymark::listing {
 
 class DpuListing final : public dpu::ElementSink {
 public:
-    /// All is borrowed. What is above the lines is written at once: the names of the columns, or in text the file, the
-    /// layout of its words and heads. `code` names the functions of addresses.
+    /// All arguments are borrowed. The heading is written at once: the names of the columns, or in text the file, the
+    /// layout of its words and the column heads. `code` names the functions of addresses.
     DpuListing(TextSink& out, LineFormat format, const doctor::DpuInput& input, const analysis::DpuCode& code);
     void consume(const dpu::Batch& batch) override;
 

@@ -1,4 +1,4 @@
-/// Elements of program flow, line by line.
+/// Lists elements of program flow, line by line.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,14 @@ namespace waymark::listing {
 /// The listing of all sources of a session.
 class FlowListing {
 public:
-    /// `out` is borrowed; the names of the columns, if there are any, are written at once. `disassemble`: text has the
+    /// `out` is borrowed; the names of the columns, if any, are written at once. `disassemble`: text has the
     /// instructions of each range.
     FlowListing(TextSink& out, LineFormat format, bool disassemble = false);
     FlowListing(const FlowListing&) = delete;
     FlowListing& operator=(const FlowListing&) = delete;
 
-    /// A sink that writes a line for each element of one source in one buffer. It ends before this object, and before
-    /// what `stream` refers to.
+    /// A sink that writes a line for each element of one source in one buffer. It must be destroyed before this object,
+    /// and before the objects in `stream`.
     [[nodiscard]] std::unique_ptr<flow::Sink> of(const pipeline::StreamInfo& stream);
 
 private:

@@ -1,4 +1,4 @@
-/// Sampled records, line by line, CPU by CPU in the order they were taken.
+/// Lists sampled records, line by line, CPU by CPU in chronological order.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace waymark::listing {
 
 struct RecordListingOptions {
     LineFormat format = LineFormat::text;
-    std::optional<spe::OperationClass> kind{};  ///< only these; none: all
-    bool mid_record = false;  ///< streams may begin inside a record: start after the end of the first one
-    unsigned workers = 1;     ///< threads; what is written does not depend on it
+    std::optional<spe::OperationClass> kind{};  ///< only this class; nullopt: all
+    bool mid_record = false;  ///< streams may begin inside a record: begin after the end of the first one
+    unsigned workers = 1;     ///< number of threads; the output does not depend on it
 };
 
-/// What was listed, and what was wrong.
+/// Counts of listed records, and problems.
 struct RecordsListed {
-    std::uint64_t records = 0, shown = 0;  ///< of all kinds; of the one asked for
+    std::uint64_t records = 0, shown = 0;  ///< of all kinds; of the selected ones
     std::uint64_t lost_bytes = 0, damaged = 0, no_pc = 0;
-    std::vector<std::string> warnings{}, notes{};  ///< what streams lost, as sentences without their ends
+    std::vector<std::string> warnings{}, notes{};  ///< losses of streams, as sentences without final full stop
     std::optional<Error> error{};                  ///< the file could not be read to its end
 };
 

@@ -1,4 +1,4 @@
-/// Where listings go, and in which form.
+/// The destination and the formats of listings.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@ namespace waymark::listing {
 enum class LineFormat {
     text,  ///< for reading
     tsv,   ///< tab-separated values, below a line with the names of the columns
-    json,  ///< a JSON object per line
+    json,  ///< a JSON object on each line
 };
-/// That of this name, such as `tsv`; text if there is none.
+/// The format with this name, such as `tsv`; text if there is none.
 [[nodiscard]] LineFormat format_of(std::string_view name);
 
-/// Takes text in whole lines, in UTF-8, and in order.
+/// Receives text in whole lines, in UTF-8, and in order.
 class TextSink {
 public:
     virtual ~TextSink() = default;
@@ -22,7 +22,7 @@ public:
     virtual void write(std::string_view lines) = 0;
 };
 
-/// Text as a JSON string, quotes included. What is not UTF-8 in it becomes U+FFFD.
+/// A JSON string with its quotes. Invalid UTF-8 becomes U+FFFD.
 [[nodiscard]] std::string json_string(std::string_view text);
 
 }  // namespace waymark::listing

@@ -1,4 +1,4 @@
-/// Where the packets lie in a dump of memory, and which is the oldest (docs/spec/mtb.md, 2 and 4).
+/// Finds the packets in a dump of memory, and the oldest of them (docs/spec/mtb.md, 2 and 4).
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@ namespace waymark::mtb {
 
 [[nodiscard]] protocol::Arrangement arrange(Bytes dump, const Config& config);
 
-/// Which of the packets of a buffer is the oldest, from the packets alone.
+/// The oldest packet of a buffer, from the packets alone.
 struct Seam {
     std::size_t oldest{};  ///< its index
-    std::size_t breaks{};  ///< places at which a packet cannot follow the one before, the seam included
+    std::size_t breaks{};  ///< places at which a packet cannot follow the previous one, including the seam
 };
-/// `ring`: all packets of a buffer, as they lie there. Precondition: not empty.
+/// `ring`: all packets of a buffer, in memory order. Precondition: not empty.
 [[nodiscard]] Seam find_seam(const std::vector<JumpPacket>& ring);
 
 /// The number of packets before the words of zeros that end a dump; nothing: it does not end so, or there are such

@@ -1,4 +1,4 @@
-/// How a Micro Trace Buffer was programmed: everything its bytes depend on (docs/spec/mtb.md, 2).
+/// The programming of a Micro Trace Buffer: everything on which its bytes depend (docs/spec/mtb.md, 2).
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 namespace waymark::mtb {
 
 struct Config {
-    // The registers that were read; absent: not known.
+    // Register values; absent if not known.
     std::optional<std::uint32_t> position{}, master{}, flow{}, base{};
     std::uint32_t vtor = 0;  ///< address of the vector table
     std::uint32_t max_walk_bytes =
-        512 * 1024;  ///< longest way between two packets before the image is taken to be wrong
+        512 * 1024;  ///< longest path between two packets before the image is considered wrong
     bool operator==(const Config&) const = default;
 };
 

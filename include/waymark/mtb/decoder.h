@@ -1,4 +1,4 @@
-/// Packets + program image → executed instructions (docs/spec/mtb.md, 4).
+/// Decodes packets with a program image to executed instructions (docs/spec/mtb.md, 4).
 #pragma once
 
 #include "waymark/flow/blocks.h"
@@ -15,13 +15,13 @@ public:
     Decoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out);
 };
 
-/// The same without a cache: each way is read from the program when it is taken.
+/// The same without a cache: each path is read from the program when it is followed.
 class ReferenceDecoder final : public follow::HeldDecoder {
 public:
     ReferenceDecoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out);
 };
 
-/// The calls of a decoder with several threads. Buffers are small, so one thread decodes.
+/// A decoder with the interface for several threads. Buffers are small, so one thread decodes.
 class ParallelDecoder final : public follow::HeldParallel {
 public:
     ParallelDecoder(const Config& config, const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,

@@ -1,4 +1,4 @@
-/// Numbers of the exceptions of the M profile, and which of them a handler is for (docs/spec/mtb.md, 1).
+/// Numbers of the exceptions of the M profile, and the exceptions that a handler is for (docs/spec/mtb.md, 1).
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace waymark::mtb {
 
-/// Vectors that a table has at most, the initial stack pointer included.
+/// Maximum number of vectors in a table, including the initial stack pointer.
 inline constexpr std::uint32_t most_vectors = 496;
 
-/// As the core numbers them. Precondition: number < most_vectors.
+/// The exception with the core's number. Precondition: number < most_vectors.
 [[nodiscard]] const flow::ExceptionType& exception_type(std::uint32_t number);
-/// Several vectors lead to the handler.
+/// For a handler to which several vectors lead.
 [[nodiscard]] const flow::ExceptionType& one_of_several_exceptions();
-/// No vector leads there, or the table is not known: an exception, or a debugger that moved the PC.
+/// For a handler without a vector, or an unknown table: an exception, or a debugger that moved the PC.
 [[nodiscard]] const flow::ExceptionType& exception_or_debugger();
 [[nodiscard]] const flow::ExceptionType& lockup();
 
@@ -27,7 +27,7 @@ class Vectors {
 public:
     /// `code` is borrowed.
     Vectors(const isa::CodeReader& code, std::uint32_t table) : code_(code), table_(table) {}
-    /// The exception whose handler begins there; null: no vector leads there.
+    /// The exception whose handler begins there; null if no vector leads there.
     [[nodiscard]] const flow::ExceptionType* find(std::uint32_t handler) {
         if (!read_) read();
         const auto found = types_.find(handler);

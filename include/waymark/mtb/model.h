@@ -1,4 +1,5 @@
-/// A Micro Trace Buffer as a model: executed instructions → its memory and registers (docs/spec/mtb.md, 1 to 3).
+/// The model of a Micro Trace Buffer: receives executed instructions, and writes its memory and registers
+/// (docs/spec/mtb.md, 1 to 3).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace waymark::mtb {
 
 struct ModelConfig {
     unsigned mask = 6;        ///< the buffer has 2^(mask + 4) bytes
-    std::uint32_t block = 0;  ///< where it lies in the memory; a multiple of its size
+    std::uint32_t block = 0;  ///< its offset in the memory; a multiple of its size
     std::uint32_t base = 0x20000000;
     std::optional<std::uint32_t> stop_at{};  ///< watermark at which tracing stops
 };
@@ -24,20 +25,20 @@ public:
     /// Sets and clears EN of MTB_MASTER.
     void enable(bool on);
     [[nodiscard]] bool enabled() const { return enabled_; }
-    /// An instruction completed, and execution goes on at `next`, which may be an EXC_RETURN value.
+    /// An instruction completed, and execution continues at `next`, which may be an EXC_RETURN value.
     void instruction(std::uint32_t address, unsigned bytes, std::uint32_t next) {
         if (next != address + bytes) write(address, next, false);
     }
-    /// An exception was taken. `preferred_return`: the value with which a return began, where the exception is chained
-    /// to the one that ended.
+    /// An exception was taken. `preferred_return`: the value with which a return began, if the exception is chained to
+    /// the one that ended.
     void exception(std::uint32_t preferred_return, std::uint32_t handler) { write(preferred_return, handler, true); }
-    /// The second half of a return: execution goes on at `to`.
+    /// The second half of a return: execution continues at `to`.
     void returned(std::uint32_t exc_return, std::uint32_t to) { write(exc_return, to, true); }
 
-    /// The buffer, as it lies in memory.
+    /// The contents of the buffer in memory order.
     [[nodiscard]] const std::vector<std::uint8_t>& buffer() const { return buffer_; }
     [[nodiscard]] std::vector<RegisterValue> registers() const;
-    /// Packets written so far.
+    /// Number of packets written.
     [[nodiscard]] std::uint64_t packets() const { return packets_; }
 
 private:

@@ -10,19 +10,19 @@
 
 namespace waymark::mtb {
 
-/// Addresses from here on are values such as EXC_RETURN: no code is there.
+/// Addresses from here on are values such as EXC_RETURN, where no code can be.
 inline constexpr std::uint32_t first_return_value = 0xf0000000;
-/// Where the core fetches from in lockup.
+/// Address from which the core fetches in lockup.
 inline constexpr std::uint32_t lockup_address = 0xfffffffe;
-/// The value that a return to a handler of exceptions or to interrupted code begins with.
+/// Whether it is a value with which a return to a handler or to interrupted code begins.
 [[nodiscard]] constexpr bool is_return_value(std::uint32_t address) {
     return address >= first_return_value && address != lockup_address;
 }
 
-/// Execution went from one place to another, not in sequence.
+/// Execution moved from one place to another, not in sequence.
 struct JumpPacket {
     static constexpr wire::PacketInfo info{.name = "JUMP", .section = "1", .value = 0, .mask = 0, .max_bytes = 8};
-    /// Where it went from. A: not by an instruction there.
+    /// Where it came from. A: not caused by an instruction there.
     FlaggedAddress source{};
     /// Where it went to. S: tracing began with this packet.
     FlaggedAddress destination{};
@@ -39,8 +39,8 @@ struct JumpPacket {
 using Packets = wire::PacketList<JumpPacket>;
 using Packet = std::variant<JumpPacket>;
 
-/// What two packets say of each other, without a program: the second one can follow the first. The way between them
-/// runs forward, and `most_bytes` at most; a packet with S begins anew.
+/// Whether, without knowing the program, the second packet can follow the first. The path between them runs forward, at
+/// most `most_bytes`; a packet with S begins anew.
 [[nodiscard]] constexpr bool can_follow(const JumpPacket& before, const JumpPacket& after,
                                         std::uint32_t most_bytes = 1U << 16) {
     if (after.starts()) return true;

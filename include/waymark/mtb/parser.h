@@ -1,4 +1,5 @@
-/// Bytes → packets (docs/spec/mtb.md, 1). A packet is eight bytes at a multiple of eight; nothing marks its beginning.
+/// Parses bytes to packets (docs/spec/mtb.md, 1). A packet is eight bytes at a multiple of eight; nothing marks its
+/// beginning.
 #pragma once
 
 #include <algorithm>
@@ -18,18 +19,18 @@ using wire::Extent;
 
 inline constexpr std::size_t packet_bytes = 8;
 
-/// What a parser remembers between two calls.
+/// The state of a parser between two calls.
 struct JumpProgress {
     [[nodiscard]] bool amid_packet() const { return carried != 0; }
 
-    Offset at{};                        // of the next byte to be fed
-    std::optional<Offset> unwritten{};  // where words of zeros began, which no packet was written to
+    Offset at{};                        // offset of the next byte to be fed
+    std::optional<Offset> unwritten{};  // beginning of words of zeros, to which no packet was written
     std::size_t carried = 0;            // bytes of an unfinished packet
     std::array<std::uint8_t, packet_bytes> carry{};
 };
 
-/// A stream of packets, in chunks of any size: how the input is cut never changes what is reported. Every byte fed is
-/// in exactly one packet or one gap once finish() was called.
+/// Parses a stream of packets, in chunks of any size: the division into chunks never changes the result. After
+/// finish(), every byte fed is in exactly one packet or one gap.
 template <class Handler>
 class Parser {
 public:
@@ -59,7 +60,7 @@ public:
         p_.at = p_.at + std::exchange(p_.carried, 0);
         if (rest != p_.at) handler_(Gap{rest, p_.at, GapReason::incomplete_packet});
     }
-    /// What comes next does not follow what came before. Always reports a gap, even an empty one.
+    /// The bytes that follow do not continue earlier ones. Always reports a gap, even an empty one.
     void reset(GapReason why = GapReason::framing) {
         if (why == GapReason::stopped) finish();
         end_unwritten();
@@ -69,7 +70,7 @@ public:
     }
 
     [[nodiscard]] Offset offset() const { return p_.at + p_.carried; }
-    /// Where what is not yet reported began.
+    /// Beginning of the bytes that are not reported yet.
     [[nodiscard]] Offset pending() const { return p_.unwritten.value_or(p_.at); }
     [[nodiscard]] const JumpProgress& progress() const { return p_; }
     void resume(const JumpProgress& progress) { p_ = progress; }

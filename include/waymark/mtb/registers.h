@@ -1,4 +1,4 @@
-/// Registers of a Micro Trace Buffer (docs/spec/mtb.md, 2), and the one of the core that says where its vectors are.
+/// Registers of a Micro Trace Buffer (docs/spec/mtb.md, 2), and the core's register with the address of its vectors.
 #pragma once
 
 #include <cstdint>

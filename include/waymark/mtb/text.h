@@ -14,11 +14,11 @@ namespace waymark::mtb {
 
 using wire::fields_text, wire::to_text;
 
-/// The inverse of to_text. `bad_format`: no packet has that name, or a field is missing or no value of its kind; the
-/// message names it.
+/// The inverse of to_text. `bad_format`: unknown name, or a field is missing or has an invalid value; the message names
+/// it.
 [[nodiscard]] Result<Packet> from_text(std::string_view text);
 
-/// Says what packets mean. Fed every packet and gap of a stream in order.
+/// Explains packets. Receives every packet and gap of a stream in order.
 class Explainer {
 public:
     explicit Explainer(const Config&) {}

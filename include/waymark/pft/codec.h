@@ -1,5 +1,5 @@
-/// The irregular fields of Program Flow Trace packets, each with `read`, `write`, `print`, `scan` and `random`, named
-/// after the specification's field (docs/spec/pft.md, section 2).
+/// The irregular fields of Program Flow Trace packets, each with `read`, `write`, `print`, `scan` and `random`, and
+/// with the name of the specification's field (docs/spec/pft.md, section 2).
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@ namespace waymark::pft {
 
 using isa::Isa;
 
-/// Up to five waypoint outcomes as an atom byte holds them: bit count-1 is the oldest, a 1 is N (failed), a 0 is E.
+/// Up to five waypoint outcomes in the form of an atom byte: bit count-1 is the oldest, a 1 is N (failed), a 0 is E.
 struct Atoms {
     std::uint8_t count = 1;  ///< 1 to 5
     std::uint8_t n = 0;
@@ -78,7 +78,7 @@ inline void write_more_cycles(std::vector<std::uint8_t>& out, std::uint32_t rest
     }
 }
 
-/// Section 2.3: 1 to 5 bytes, 32 bits. Bit 7 of the first byte is decided by the packet it stands in and ignored on
+/// Section 2.3: 1 to 5 bytes, 32 bits. Bit 7 of the first byte belongs to the surrounding packet and is ignored on
 /// reading.
 struct CycleCount {
     std::uint8_t bit_7 = 0;
@@ -87,11 +87,11 @@ struct CycleCount {
         const std::uint32_t first = c.u8();
         cycles = read_more_cycles(c, (first >> 2) & 0xfU, (first & 0x40U) != 0);
     }
-    /// The same from memory of which 8 bytes can be read, without a branch per byte: gives back how many bytes it was,
-    /// 0 if it is no cycle count.
+    /// The same from memory where 8 bytes must be readable, without a branch for each byte: returns the number of
+    /// bytes, or 0 if it is not a cycle count.
     WM_INLINE static unsigned read_at_once(const std::uint8_t* at, std::uint32_t& cycles) {
         const std::uint64_t w = eight_bytes(at);
-        // Bit 7 of each byte that is the last if those before it are not: the first such byte is.
+        // Bit 7 of each byte that is the last one if no earlier byte is: the first such byte is the last.
         const std::uint64_t ends = ~((w & 0x8080808000U) | (w & 0x40U) << 1) & 0x8080808080U;
         if (ends == 0) [[unlikely]]
             return 0;
@@ -100,8 +100,7 @@ struct CycleCount {
                                             (field >> 6 & 0x1fc0000U) | (field >> 7 & 0xfe000000U));
         return (static_cast<unsigned>(std::countr_zero(ends)) + 1) / 8;
     }
-    /// The same of a count of one or two bytes; 0: it has more. Which of the two is hard to predict, so that takes no
-    /// branch.
+    /// The same for a count of one or two bytes; 0: it has more. Branchless, since the size is hard to predict.
     WM_INLINE static unsigned read_short(const std::uint8_t* at, std::uint32_t& cycles) {
         const std::uint32_t more = at[0] >> 6 & 1U;
         if ((at[1] & more << 7) != 0) [[unlikely]]
@@ -132,7 +131,7 @@ struct CycleCount {
     }
 };
 
-/// An atom with its cycles, as cycle-accurate mode sends them.
+/// An atom with its cycles, as in cycle-accurate mode.
 struct CycleAtom {
     Atoms atoms;
     std::uint32_t cycles{};
@@ -148,9 +147,9 @@ struct CycleAtomField {
         a.atoms = {1, static_cast<std::uint8_t>((first >> 1) & 1U)};
         a.cycles = read_more_cycles(c, (first >> 2) & 0xfU, (first & 0x40U) != 0);
     }
-    /// The same of an atom packet of one or two bytes, from memory of which 2 bytes can be read: gives back how many it
-    /// is; 0: more. Which of the two is hard to predict, so that takes no branch. What is known of the first byte makes
-    /// it one comparison: a loop waits for it.
+    /// The same for an atom packet of one or two bytes, from memory where 2 bytes must be readable: returns the size;
+    /// 0: more. Branchless, since the size is hard to predict. What is known of the first byte makes it one comparison,
+    /// for which a loop waits.
     WM_INLINE static unsigned read_short(const std::uint8_t* at, std::uint32_t& e, std::uint32_t& cycles) {
         const std::uint32_t first = at[0], second = at[1];
         if ((first << 1 & second & 0x80U) != 0) [[unlikely]]
@@ -181,28 +180,28 @@ struct CycleAtomField {
     }
 };
 
-/// Bits of an instruction address that are always 0 in an instruction set, and so never sent: 2, 1 or 0.
+/// Number of low bits of an instruction address that are always 0 in an instruction set, and so never sent: 2, 1 or 0.
 [[nodiscard]] constexpr unsigned address_shift(Isa isa) { return isa == Isa::a32 ? 2 : isa == Isa::jazelle ? 0 : 1; }
 
-/// How many address bits a packet of 1 to 4 address bytes carries; 5 bytes carry all.
+/// Number of address bits in a packet of 1 to 4 address bytes; 5 bytes carry all.
 [[nodiscard]] constexpr unsigned target_bits(unsigned bytes) {
     constexpr unsigned bits[] = {0, 6, 12, 19, 26, 32};
     return bits[bytes];
 }
 
-/// An address as a branch or waypoint update packet carries it: the low bits only, unless it has five bytes.
+/// An address as carried in a branch or waypoint update packet: only the low bits, unless it has five bytes.
 struct Target {
     /// address >> address_shift: its low target_bits(bytes) bits
     std::uint32_t bits{};
-    std::uint8_t bytes = 1;    ///< address bytes, 1 to 5
-    Isa isa = Isa::a32;        ///< five bytes only, else a32 and without meaning: a32, t32 (ThumbEE too) or jazelle
+    std::uint8_t bytes = 1;  ///< address bytes, 1 to 5
+    Isa isa = Isa::a32;  ///< only in five bytes: a32, t32 (also for ThumbEE) or jazelle; otherwise a32, without meaning
     bool information = false;  ///< an information byte follows
     friend bool operator==(const Target&, const Target&) = default;
 };
 
 /// The address bytes of sections 2.5 and 2.7.
 struct TargetField {
-    bool information_from_two_bytes;  ///< branch packets: bit 6 of a last byte 2 to 4 says that information follows
+    bool information_from_two_bytes;  ///< branch packets: bit 6 of a last byte 2 to 4 announces information
     bool jazelle;                     ///< the Jazelle pattern of byte 5 may occur
 
     WM_INLINE void read(Cursor& c, Target& t) const {
@@ -300,7 +299,7 @@ private:
 /// Section 2.9: the value as sent (possibly Gray coded, possibly only its low bytes).
 struct TimestampValue {
     std::uint64_t value{};
-    std::uint8_t bytes = 1;  ///< 1 to 9; the longest form (7 or 9) replaces all bits, n bytes the low 7n
+    std::uint8_t bytes = 1;  ///< 1 to 9; the longest form (7 or 9) replaces all bits, n bytes replace the low 7n
     friend bool operator==(const TimestampValue&, const TimestampValue&) = default;
 };
 struct TimestampField {
@@ -323,8 +322,8 @@ struct TimestampField {
             }
         }
     }
-    /// The same from memory of which 9 bytes can be read, without a branch per byte: gives back how many bytes it was,
-    /// 0 if it is no timestamp.
+    /// The same from memory where 9 bytes must be readable, without a branch for each byte: returns the number of
+    /// bytes, or 0 if it is not a timestamp.
     WM_INLINE unsigned read_at_once(const std::uint8_t* at, TimestampValue& t) const {
         const SevenBits sent = SevenBits::of(eight_bytes(at));
         t = {sent.value, static_cast<std::uint8_t>(sent.bytes)};
@@ -348,7 +347,7 @@ struct TimestampField {
         out += static_cast<char>('0' + t.bytes);
     }
     bool scan(std::string_view text, TimestampValue& t) const;
-    /// Bits that a value of `bytes` bytes carries.
+    /// Number of bits in a value of `bytes` bytes.
     [[nodiscard]] constexpr unsigned width(unsigned bytes) const {
         return bytes < max_bytes ? 7 * bytes : max_bytes == 7 ? 48 : 64;
     }

@@ -1,5 +1,5 @@
-/// Packets + program image → executed instructions, from a cache of basic blocks: the code between two waypoints is
-/// decoded once, and the blocks are chained by outcome. Gives exactly the elements of `ReferenceDecoder`
+/// Decodes packets with a program image to executed instructions, using a cache of basic blocks: the code between two
+/// waypoints is decoded once, and the blocks are linked by outcome. Gives exactly the elements of `ReferenceDecoder`
 /// (docs/spec/pft.md, 4).
 #pragma once
 
@@ -15,7 +15,7 @@ class Decoder final : public follow::HeldDecoder {
 public:
     /// `code` and `out` are borrowed and must outlive the decoder.
     Decoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out);
-    /// The same decoder, for whom it is enough to know how often each edge ran.
+    /// The same decoder, for callers that only need the execution count of each edge.
     Decoder(const Config& config, const isa::CodeReader& code, flow::CountWriter& out);
 };
 

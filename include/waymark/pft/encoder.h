@@ -1,5 +1,5 @@
-/// Packets → bytes: the canonical encoding, in which every count and address has its fewest bytes unless the packet
-/// says otherwise (docs/spec/pft.md, sections 2 and 5.7).
+/// Encodes packets as bytes, in canonical form: every count and address has the fewest bytes unless the packet says
+/// otherwise (docs/spec/pft.md, sections 2 and 5.7).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace waymark::pft {
 
-/// Appends a packet. Fields must be within the ranges their packet states.
+/// Appends a packet. Fields must be within the ranges that the packet states.
 template <class P>
 void encode(std::vector<std::uint8_t>& out, const P& packet, const Config& config) {
     wire::Writer writer(out);

@@ -1,4 +1,4 @@
-/// What the exception numbers of branch packets mean on an A or R profile core (docs/spec/pft.md, section 2.5).
+/// The meaning of exception numbers in branch packets of an A or R profile core (docs/spec/pft.md, section 2.5).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ inline constexpr std::uint32_t exception_numbers = 512;
 /// Precondition: `number` is below exception_numbers.
 [[nodiscard]] const flow::ExceptionType& exception_type(std::uint32_t number);
 
-/// The number that a macrocell sends for it; 13, "generic", for what has no number of its own.
+/// The number that a macrocell sends for this class; 13, "generic", if it has none of its own.
 [[nodiscard]] std::uint32_t exception_number(flow::ExceptionClass kind);
 
 /// The address of the exception's vector in a Linux kernel.

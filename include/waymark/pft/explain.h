@@ -1,4 +1,4 @@
-/// Why a Program Trace Macrocell traces, or nothing (docs/spec/pft.md, 3, 5.3 and 5.6).
+/// Explains why a Program Trace Macrocell traces or does not (docs/spec/pft.md, 3, 5.3 and 5.6).
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace waymark::pft {
 
-/// Registers of a macrocell that are not part of `Registers`, where they were given.
+/// Registers of a macrocell that are not part of `Registers`, if they were given.
 struct ManagementValues {
     std::optional<std::uint32_t> oslsr{}, pdsr{}, lsr{}, authstatus{};
 };
 
-/// `given`: a register that was not given is not judged. A finding of effect `stops` means that Model, with these
+/// `given`: a register that was not given is not judged. A finding with effect `stops` means that Model, with these
 /// registers, traces nothing at that level; a level without obstacles, in an explanation without `stops` and `may`,
-/// that it traces everything there.
+/// means that it traces everything there.
 [[nodiscard]] protocol::UnitExplanation explain(const Registers& registers, const ManagementValues& management,
                                                 const protocol::Given& given);
 

@@ -1,5 +1,5 @@
-/// Timestamps of a piece of a stream whose high bits were sent before it (follow::Parallel). ETMv3 has
-/// the same.
+/// Timestamps of a piece of a stream whose high bits were sent before the piece (follow::Parallel). Also used for
+/// ETMv3.
 #pragma once
 
 #include <vector>
@@ -10,19 +10,19 @@
 
 namespace waymark::pft {
 
-/// Values of timestamps that were reported without the last timestamp before them.
+/// Values of timestamps that were reported without knowing the preceding timestamp.
 struct LateTimestamps {
     std::vector<TimestampValue> sent;
-    bool to_the_end = false;  ///< no timestamp since was complete
-    follow::TimeOrder times;  ///< of those that were
+    bool to_the_end = false;  ///< all timestamps since then were incomplete
+    follow::TimeOrder times;  ///< times of the complete ones
 
-    /// A timestamp comes, and `last` has taken it in.
+    /// A timestamp was added to `last`.
     void see(const TimestampValue& value, const TimestampState& last) {
         if (last.known()) to_the_end = false;
         if (to_the_end) sent.push_back(value);
     }
-    /// A decoder that has read all before would have reported one of them. `last`, `before`: at the end of what came
-    /// before; afterwards, behind the incomplete ones.
+    /// Whether a decoder that has read everything before would have reported one of them. `last`, `before`: state at
+    /// the end of the preceding part; updated to the state after the incomplete ones.
     [[nodiscard]] bool contradict(const Config& config, TimestampState& last, follow::TimeOrder& before) const {
         bool any = false;
         for (const TimestampValue& value : sent) {
@@ -33,8 +33,8 @@ struct LateTimestamps {
     }
 };
 
-/// Timestamps of a piece that were reported before the first complete one, completed in their elements; gives back the
-/// last of them. `now`: the last timestamp in front of the piece. `zero_is_known`: a time of 0 is one.
+/// Completes the timestamps of a piece that were reported before the first complete one, in their elements; returns the
+/// last of them. `now`: the last timestamp before the piece. `zero_is_known`: a time of 0 is valid.
 [[nodiscard]] inline TimestampState complete_timestamps(const Config& config, TimestampState now,
                                                         const LateTimestamps& late, const follow::Batches& batches,
                                                         bool zero_is_known = true) {

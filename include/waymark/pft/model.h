@@ -1,6 +1,6 @@
 /// A Program Trace Macrocell as a model: executed instructions and events → exactly the bytes the hardware would send
-/// (docs/spec/pft.md, section 5). Of the decoders it shares packets, their codecs and compress(); what an instruction
-/// is, it is given.
+/// (docs/spec/pft.md, section 5). It shares packets, their codecs and compress() with the decoders; callers give it
+/// decoded instructions.
 ///
 ///     ByteCollector trace;
 ///     ModelConfig config;
@@ -30,20 +30,20 @@
 
 namespace waymark::pft {
 
-/// Where the specification leaves to the implementation, or to doubt, what is sent. Section 9 has the names of open
-/// questions (OQ); the defaults are its best guesses.
+/// Choices of output that the specification leaves to the implementation, or that are unclear in it. Section 9 has the
+/// names of open questions (OQ); the defaults are its best guesses.
 struct ModelChoices {
     /// OQ1: is an address behind a waypoint update compressed against it? `either` sends enough bytes for both
     /// readings.
     enum class UpdateBase : std::uint8_t { either, is_base, is_not_base } update_base = UpdateBase::either;
-    /// OQ2: entries of the return stack; what Cortex-A15 does is 1.
+    /// OQ2: entries of the return stack; Cortex-A15 behaves as with 1.
     std::uint8_t return_stack_depth = 1;
     /// OQ3: a return that matches the return stack but changes the security state or returns from an exception.
     enum class MatchedChange : std::uint8_t {
         packet_keeps_entry,
         packet_pops_entry
     } matched_change = MatchedChange::packet_keeps_entry;
-    /// OQ4: the address in the waypoint update of a large block, and what is measured against 4096.
+    /// OQ4: the address in the waypoint update of a large block, and the size that is compared with 4096.
     enum class LargeBlockAddress : std::uint8_t {
         instruction_before,
         waypoint
@@ -85,12 +85,13 @@ struct ModelChoices {
     /// OQ17: the security state and HYP in an exception packet: the handler's state, or the state before the exception.
     enum class ExceptionState : std::uint8_t { handler, interrupted } exception_state = ExceptionState::handler;
 
-    /// The FIFO, in bytes, at least 24; 0: it never fills. What does not fit is lost until it is empty again (5.5).
+    /// The FIFO, in bytes, at least 24; 0: it never fills. Bytes that do not fit are lost until the FIFO is empty again
+    /// (5.5).
     std::uint32_t fifo_bytes = 0;
     /// `drain_bytes` bytes leave the FIFO in `drain_cycles` cycles.
     std::uint32_t drain_bytes = 4, drain_cycles = 1;
     /// Where tracing begins again, its I-sync asks for a timestamp. 5.5 has this from general knowledge; a Cortex-A15
-    /// does so only where synchronisation was asked for too.
+    /// does so only where synchronisation was requested too.
     bool trace_on_timestamp = false;
     /// Number of waypoints between a periodic A-sync and its I-sync; hardware shows 0 to 5.
     std::uint8_t isync_delay_waypoints = 0;
@@ -107,11 +108,11 @@ struct ModelChoices {
 struct ModelConfig {
     Registers registers;
     ModelChoices choices;
-    /// What decides the form of packets, as decoders of this trace need it.
+    /// The settings that decide the form of packets, for decoders of this trace.
     [[nodiscard]] Config packets() const { return Config::from_registers(registers.cr, registers.ccer, registers.idr); }
 };
 
-/// Where execution goes on, and how.
+/// Where execution continues, and in which state.
 struct Arrival {
     Place place;
     bool ns{}, hyp{};
@@ -124,16 +125,16 @@ struct Retired {
     Address address{};
     Isa isa{};
     isa::Instruction instruction{};  ///< decode_instr()'s answer; of the target, `next` is what counts
-    bool passed = true;              ///< its condition; of a barrier: it executed
+    bool passed = true;              ///< its condition held; of a barrier: it executed
     bool dmb_dsb = false;            ///< it is a DMB or DSB, waypoint instruction or not: may ask for a timestamp (5.5)
-    Place next{};                    ///< waypoint instructions: where execution went on
+    Place next{};                    ///< waypoint instructions: where execution continued
     bool ns{}, hyp{};                ///< after it
     std::uint64_t cycle{};
 };
 
 using flow::RetiredBlock;
 
-/// Numbers of section 2.5 that mean something to the model.
+/// Numbers of section 2.5 with a meaning to the model.
 namespace exceptions {
 inline constexpr std::uint32_t none = 0, debug_entry = 1, hyp_entry = 3, reset = 8;
 }
@@ -150,20 +151,20 @@ struct ExceptionTaken {
     std::uint8_t raised_by_bytes = 4;
 };
 
-/// What the authentication signals permit.
+/// The permission of the authentication signals.
 struct Authentication {
     bool non_invasive = true;         ///< NIDEN or DBGEN
     bool secure_non_invasive = true;  ///< and SPNIDEN or SPIDEN: tracing in Secure state too
     bool operator==(const Authentication&) const = default;
 };
 
-/// What the model did, for those who keep the truth beside the trace.
+/// Counts of the model, for a truth beside the trace.
 struct ModelCounts {
-    std::uint64_t waypoints = 0;     ///< waypoint instructions and exceptions that are in the trace
-    std::uint64_t untraced = 0;      ///< those that TraceEnable, a prohibited region or the Programming bit kept out
-    std::uint64_t overflowed = 0;    ///< those lost to a full FIFO
-    std::uint64_t overflows = 0;     ///< how often the FIFO filled
-    std::uint64_t bytes = 0;         ///< of trace
+    std::uint64_t waypoints = 0;   ///< waypoint instructions and exceptions in the trace
+    std::uint64_t untraced = 0;    ///< waypoints that TraceEnable, a prohibited region or the Programming bit kept out
+    std::uint64_t overflowed = 0;  ///< waypoints lost to a full FIFO
+    std::uint64_t overflows = 0;   ///< how often the FIFO filled
+    std::uint64_t bytes = 0;       ///< of trace
     std::uint64_t instructions = 0;  ///< given by retire(); run() and retire_block() count as one and two
     bool operator==(const ModelCounts&) const = default;
 };
@@ -173,7 +174,7 @@ using flow::Requester, flow::AccessResult, flow::ReadResult;
 
 class Model {
 public:
-    /// `trace` is borrowed. It is given whole packets.
+    /// `trace` is borrowed, and gets whole packets.
     Model(const ModelConfig& config, ByteSink& trace);
     ~Model();
 
@@ -184,26 +185,26 @@ public:
     void start(const Arrival& first);
     /// One instruction, waypoint or not.
     void retire(const Retired& instruction);
-    /// Instructions one behind the other from where execution stands, none of them a waypoint instruction and none with
+    /// Consecutive instructions from the place of execution on, none of them a waypoint instruction and none with
     /// another security state behind it: `bytes` long in all, the last `last_bytes` long. Nothing if `bytes` is 0.
     void run(std::uint32_t bytes, std::uint8_t last_bytes, std::uint64_t cycle);
     /// The quick way: a run of ordinary instructions up to and including a waypoint instruction. `bytes_before`: size
     /// of the instruction before it; 0 if execution came straight to it.
     void retire_block(const Retired& waypoint, std::uint8_t bytes_before);
-    /// retire_block() for each of them, in the state given, to the same bytes. Returns how many it took: all, or those
-    /// up to and including the first with which counts().overflowed rose.
+    /// Calls retire_block() for each block, with the same output. Returns the number of blocks it took: all, or the
+    /// blocks up to and including the first one that raised counts().overflowed.
     [[nodiscard]] std::size_t retire_blocks(std::span<const RetiredBlock> blocks, bool ns, bool hyp);
-    /// flow::Unit's: blocks that are given again and again.
+    /// As flow::Unit: prepares a sequence of blocks that comes again and again.
     [[nodiscard]] std::unique_ptr<flow::PreparedSequence> prepare(Place from, std::uint64_t cycle,
                                                                   std::span<const RetiredBlock> blocks) const;
     [[nodiscard]] std::size_t retire_sequences(std::span<const flow::RetiredSequence> sequences, bool ns, bool hyp);
     void exception(const ExceptionTaken& taken);
-    /// Execution went elsewhere unseen, such as a system call whose kernel side nobody records: what was
+    /// Execution went elsewhere unnoticed, such as a system call whose kernel side nobody records: what was
     /// pending is sent, and the next traced instruction is preceded by an I-sync with reason 1.
     void discontinuity(const Arrival& next);
     void debug_entry(std::uint64_t cycle);
     void debug_exit(const Arrival& restart);
-    /// The core waits (WFI, WFE): everything pending is sent, tracing goes on (1.1).
+    /// The core waits (WFI, WFE): everything pending is sent, tracing continues (1.1).
     void wait(std::uint64_t cycle);
 
     /// The Context ID or VMID from here on: behind a waypoint, at once; inside a block, from the next waypoint on
@@ -216,9 +217,10 @@ public:
     // ---- signals
 
     void set_authentication(const Authentication& signals);
-    /// What the timestamp bus shows now: given before the instructions that it is the time of, and before start().
+    /// The present value of the timestamp bus: set it before the instructions that run at that time, and before
+    /// start().
     void set_timestamp(std::uint64_t ticks);
-    /// The processor clock has another frequency: the next timestamp says so.
+    /// The frequency of the processor clock changed: the next timestamp says so.
     void clock_changed();
     /// External inputs 1 to 4, extended external inputs 0 to 255 as ETMEXTINSELR numbers them, EmbeddedICE watchpoints
     /// 1 to 8, instrumentation resources 1 to 4.
@@ -228,37 +230,37 @@ public:
     void set_instrumentation(unsigned number, bool level);
     /// Asks for synchronisation, as the trace bus may (5.5).
     void request_sync();
-    /// Sends what is pending, as a flush of the trace bus asks for.
+    /// Sends pending packets, as a flush of the trace bus does.
     void flush();
     /// The Programming bit; setting it also stands for OS lock and power-down: tracing stops at once (5.3).
     void set_programming(bool set, std::uint64_t cycle);
     /// Sets the Programming bit and gives the sink the rest.
     void finish();
 
-    // ---- registers, while execution goes on (docs/spec/pft.md, 3.1)
+    // ---- registers, during execution (docs/spec/pft.md, 3.1)
 
     /// Writes a register by its number (pft/access.h). Bits that the unit does not have are ignored. Registers that
     /// trace are writable while the unit is stopped only: by the Programming bit, the power-down bit of ETMCR, or the
-    /// OS Lock. A write that stops it sends what is pending. When nothing stops it any more, tracing begins anew,
+    /// OS Lock. A write that stops the unit sends pending packets. When nothing stops it any more, tracing begins anew,
     /// A-sync first, and resources go on from what ETMCNTVR, ETMSQR and ETMSR hold.
     AccessResult write(unsigned number, std::uint32_t value, std::uint64_t cycle, Requester from = Requester::software);
-    /// Reads it: counters, sequencer and ETMSR as they are now.
+    /// Reads a register: counters, sequencer and ETMSR have their present values.
     ReadResult read(unsigned number, std::uint64_t cycle, Requester from = Requester::software);
-    /// Power of the core domain. Without it, and without ETMPDCR, what was not sent is lost and all that was programmed
-    /// too; ETMPDSR says so when power is back.
+    /// Power of the core domain. Without it, and without ETMPDCR, unsent packets and the programming are lost; ETMPDSR
+    /// says so when power is back.
     void set_power(bool on, std::uint64_t cycle);
-    /// All registers as they are now, whatever locks there are.
+    /// All registers with their present values, also when locks are set.
     [[nodiscard]] Registers registers() const;
 
-    // ---- what can be read
+    // ---- results
 
     [[nodiscard]] const ModelCounts& counts() const;
     /// The next waypoint would be traced without an I-sync before it.
     [[nodiscard]] bool tracing() const;
     /// ETMSR.
     [[nodiscard]] Etmsr status() const;
-    /// `called` is called whenever the trigger event begins to be true, unless the Programming bit is set: after what
-    /// was sent before, and before the Trigger packet. It must not call the model.
+    /// `called` is called whenever the trigger event begins to be true, unless the Programming bit is set: after all
+    /// earlier packets, and before the Trigger packet. It must not call the model.
     void on_trigger(std::function<void()> called);
     /// External outputs 1 to 4.
     [[nodiscard]] bool external_output(unsigned number) const;

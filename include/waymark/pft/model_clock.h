@@ -36,7 +36,7 @@ public:
         return cycles * choices_.timestamp_numerator / std::max(choices_.timestamp_denominator, 1U);
     }
 
-    /// Time goes on as it was there.
+    /// Continues with the time of another clock.
     void take_over(const ModelClock& before) {
         now_ = before.now_;
         ticks_base_ = before.ticks_base_;
@@ -46,9 +46,9 @@ public:
         sent_count_base_ = before.sent_count_base_;
     }
 
-    /// Cycles are counted from here on.
+    /// Cycle counts start at this cycle.
     void count_from(std::uint64_t cycle) { count_base_ = sent_count_base_ = cycle; }
-    /// Cycles since the last count, which this one becomes.
+    /// The cycles since the last count.
     std::uint32_t count(std::uint64_t cycle, bool isync = false) {
         if (!config_.cycle_accurate || cycle <= count_base_) return 0;
         const std::uint64_t cycles = cycle - count_base_;
@@ -58,13 +58,13 @@ public:
         // OQ6
         return isync && choices_.cycle_overflow == Choices::CycleOverflow::saturate_zero_isync ? 0 : 0xffffffffU;
     }
-    /// Up to where cycles were counted.
+    /// The cycle up to which cycles were counted.
     [[nodiscard]] std::uint64_t counted() const { return count_base_; }
-    /// They were counted elsewhere.
+    /// Another part of the model counted the cycles up to here.
     void count_to(std::uint64_t cycle) { count_base_ = cycle; }
-    /// What was counted is in the trace.
+    /// The trace contains the counted cycles.
     void counts_sent() { sent_count_base_ = count_base_; }
-    /// What was counted since then was lost, and is counted again by the next packet.
+    /// The cycles counted since then were lost: the next packet counts them again.
     void take_back_counts() { count_base_ = sent_count_base_; }
 
 private:

@@ -16,7 +16,7 @@ public:
     /// Both are borrowed.
     ModelFifo(const Choices& choices, ByteSink& trace) : choices_(choices), trace_(trace) {}
 
-    /// Cycles pass, in which bytes leave it.
+    /// Cycles pass, in which bytes leave the FIFO.
     void pass(std::uint64_t cycles) {
         if (choices_.fifo_bytes == 0) return;
         drained_ += cycles * choices_.drain_bytes;
@@ -28,8 +28,8 @@ public:
             draining_ = false;
         }
     }
-    /// Gives the bytes to the trace; false: they do not fit, with `reserved` bytes more, and nothing was done. What is
-    /// too large for it fits while it is empty.
+    /// Gives the bytes to the trace. False: they do not fit with `reserved` bytes more, and nothing was done. An entry
+    /// larger than the FIFO fits while the FIFO is empty.
     [[nodiscard]] WM_INLINE bool put(Bytes bytes, std::uint64_t reserved) {
         if (choices_.fifo_bytes != 0) {
             if (level_ != 0 && level_ + bytes.size() + reserved > choices_.fifo_bytes) return false;
@@ -38,12 +38,12 @@ public:
         trace_.write(bytes);
         return true;
     }
-    /// Nothing more goes into it until it is empty.
+    /// Nothing more goes into the FIFO until it is empty.
     void drain() { draining_ = level_ != 0; }
     [[nodiscard]] bool draining() const { return draining_; }
-    /// As before the first byte.
+    /// The state before the first byte.
     void reset() { draining_ = false; }
-    /// All that is in it leaves.
+    /// All bytes in the FIFO leave.
     void flush() { level_ = 0; }
 
 private:

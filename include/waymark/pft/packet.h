@@ -1,4 +1,4 @@
-/// Every packet of Program Flow Trace v1.0 and v1.1: what was on the wire, nothing remembered from earlier packets
+/// Every packet of Program Flow Trace v1.0 and v1.1: the transmitted fields, without state from earlier packets
 /// (docs/spec/pft.md, section 2). Formats are described here once; see core/wire.h.
 #pragma once
 
@@ -38,7 +38,7 @@ struct Atom {
     bool operator==(const Atom&) const = default;
 };
 
-/// A branch taken, or an exception: where execution goes on.
+/// A taken branch, or an exception: where execution continues.
 struct BranchAddress {
     static constexpr PacketInfo info{
         .name = "BRANCH-ADDRESS", .section = "2.5", .value = 0x01, .mask = 0x01, .max_bytes = 12};
@@ -167,7 +167,7 @@ struct Ignore {
     bool operator==(const Ignore&) const = default;
 };
 
-/// All of them, the most frequent first.
+/// All packet types, the most frequent first.
 using Packets = wire::PacketList<Atom, BranchAddress, ISync, Timestamp, WaypointUpdate, ContextId, Vmid,
                                  ExceptionReturn, Trigger, Ignore, ASync>;
 using Packet = std::variant<Atom, BranchAddress, ISync, Timestamp, WaypointUpdate, ContextId, Vmid, ExceptionReturn,

@@ -25,7 +25,7 @@ namespace waymark::pft {
 class ParallelDecoder final : public follow::HeldParallel {
 public:
     /// Everything is borrowed and must outlive the decoder. `code` must be safe to call from several threads. `sink` is
-    /// called by one thread at a time, not always the same; if it splits, its forks by several.
+    /// called by one thread at a time, not always the same one; several threads call its forks.
     ParallelDecoder(const Config& config, const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
                     const Options& options);
 };

@@ -20,7 +20,7 @@ WM_INLINE Parsed parse_one(Bytes bytes, const Config& config, Take&& take) {
     return wire::Dispatch<Packets>::parse(bytes, take, config);
 }
 
-/// What wire::PacketParser asks of a protocol.
+/// The rules of this protocol for wire::PacketParser.
 struct ParserRules {
     using Config = pft::Config;
     using Packets = pft::Packets;

@@ -1,4 +1,4 @@
-/// Program flow before the first A-sync: what a wrapped buffer still holds of its oldest trace
+/// Program flow before the first A-sync: the oldest trace in a wrapped buffer
 /// (docs/spec/pft.md, 2.11).
 ///
 /// Where packets begin follows from the end: every chain of packets that leads exactly to the A-sync is one of the
@@ -35,7 +35,7 @@ using follow::RecoverLimits;
                                         std::span<const CodeExtent> extents, Bytes stream,
                                         const RecoverLimits& limits = {});
 
-/// Decodes what was recovered: of each stretch a `TraceOn` with the reason `recovered`, then what the decoders would
+/// Decodes the recovered flow: for each stretch a `TraceOn` with the reason `recovered`, then what the decoders would
 /// have given for it, had they known where they stood; a gap between stretches and behind the last, if it ends before
 /// the sync. Context ID and VMID stay unknown until a packet carries them. All is delivered.
 void decode_head(const HeadRecovery& head, const Config& config, const isa::CodeReader& code, Bytes stream,

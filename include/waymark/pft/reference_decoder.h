@@ -18,8 +18,9 @@ class ReferenceDecoder final : public follow::HeldDecoder {
 public:
     /// `code` and `out` are borrowed and must outlive the decoder.
     ReferenceDecoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out);
-    /// Goes on as if all before `at` were read, a packet began there, and the core was in this state: delivers a
-    /// `TraceOn` of the reason `recovered`. For who knows without an I-sync (recover.h); before anything is fed.
+    /// Continues as if all bytes before `at` were read, a packet began there, and the core was in this state: delivers
+    /// a `TraceOn` of the reason `recovered`. For callers who know the state without an I-sync (recover.h); before the
+    /// first feed().
     void begin_at(Offset at, const Standing& standing);
 
 private:

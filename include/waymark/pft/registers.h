@@ -183,7 +183,7 @@ using Etmsyncfr = NumberRegister<register_tags::Syncfr, 12>;
 using Etmtsevr = EventRegister<register_tags::Tsevr>;
 using Etmvmidcvr = NumberRegister<register_tags::Vmidcvr, 8>;
 
-/// ETMCCR, the configuration code register: what is implemented. Register 0x01.
+/// ETMCCR, the configuration code register: implemented features. Register 0x01.
 struct Etmccr {
     static constexpr std::string_view name = "ETMCCR", title = "configuration code";
     static constexpr unsigned number = 0x01, count = 1;
@@ -223,7 +223,7 @@ struct Etmsr {
     bool operator==(const Etmsr&) const = default;
 };
 
-/// ETMSCR, the system configuration register: what the system around the macrocell supports. Register 0x05.
+/// ETMSCR, the system configuration register: features of the system around the macrocell. Register 0x05.
 struct Etmscr {
     static constexpr std::string_view name = "ETMSCR", title = "system configuration";
     static constexpr unsigned number = 0x05, count = 1;

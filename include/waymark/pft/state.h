@@ -43,8 +43,8 @@ using follow::Place;
 /// The last timestamp, as transmitted (possibly Gray coded).
 class TimestampState {
 public:
-    /// Takes a timestamp's value in and gives back the whole one, as transmitted; `known()` says whether its high bits
-    /// are.
+    /// Takes a timestamp's value and returns the whole timestamp, as transmitted; `known()` says whether its high bits
+    /// are known.
     WM_INLINE std::uint64_t update(const TimestampValue& sent, const Config& config) {
         const TimestampField field{config.timestamp_bytes};
         const unsigned width = field.width(sent.bytes);

@@ -23,8 +23,8 @@ using wire::fields_text, wire::to_text;
 /// Why an I-sync was sent, as a word.
 [[nodiscard]] std::string_view name(ISyncReason reason);
 
-/// Says what packets mean that are partial on the wire: keeps the state they are compressed against, and nothing of the
-/// program. Fed every packet and gap of a stream in order.
+/// Explains packets that carry only a part of a value: keeps the state against which packets are compressed, and
+/// nothing of the program. Must get every packet and gap of a stream in order.
 class Explainer {
 public:
     explicit Explainer(const Config& config);
@@ -32,10 +32,10 @@ public:
     Explainer(const Explainer&) = delete;
     Explainer& operator=(const Explainer&) = delete;
 
-    /// A short phrase, such as `to 0xc0010ef4 T32, IRQ`; empty when the fields say it all. Addresses that cannot be
-    /// completed, because no I-sync came yet, have `?` for each unknown hexadecimal digit.
+    /// A short phrase, such as `to 0xc0010ef4 T32, IRQ`; empty when the fields are all there is to say. Addresses that
+    /// cannot be completed, because no I-sync came yet, have `?` for each unknown hexadecimal digit.
     [[nodiscard]] std::string operator()(const Packet& packet);
-    /// What was known is known no more.
+    /// Forgets the known state.
     void operator()(const Gap& gap);
 
 private:

@@ -1,5 +1,5 @@
-/// The account of decoded program flow (answers/account.h): what of the run the capture shows, and what became of the
-/// rest. All commands that decode flow take it from here.
+/// The account of decoded program flow (answers/account.h): which part of the run the capture shows, and why the rest
+/// is missing. All commands that decode flow take the account from here.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct DecodedStream {
     std::uint64_t ranges{}, instructions{};  ///< that were delivered
 };
 
-/// The account of a capture. `selected`: the sources that were asked for. `streams`: the streams of `report` that were
-/// decoded.
+/// The account of a capture. `selected`: the sources that the user asked for. `streams`: the streams of `report` that
+/// were decoded.
 [[nodiscard]] answers::Account flow_account(const Session& session, const std::vector<const Source*>& selected,
                                             const Report& report, std::span<const DecodedStream> streams);
 

@@ -14,12 +14,12 @@ namespace waymark::pipeline {
 /// Reads everything in a file, with one column for each metric (answers::scale_metrics). Errors: the errors of reading;
 /// `bad_format`: the file is not an answers file.
 [[nodiscard]] Result<answers::Answers> read_answers_file(const std::string& path);
-/// The same to be added to others: captures that count different metrics are kept apart.
+/// Reads an answers file to be added to others: captures that count different metrics stay apart.
 [[nodiscard]] Result<answers::Answers> read_summand(const std::string& path);
 /// Writes answers; how many bytes. Errors: `usage`: the path is that of an input; `unreadable`: it cannot be written.
 [[nodiscard]] Result<std::uint64_t> write_answers_file(const answers::Answers& answers, const std::string& path,
                                                        const std::vector<std::string>& inputs);
-/// Leaves out what was not asked for: a command that shows less of a capture shows as little of the file.
+/// Removes answers that were not asked for: a command that shows less of a capture shows as little of the file.
 void keep_what_is_asked(answers::Answers& answers, const FlowAnswersOptions& options);
 
 }  // namespace waymark::pipeline

@@ -18,7 +18,7 @@ class Builds {
 public:
     /// Reads the builds of the captures that have a map of modules.
     Builds(const std::vector<std::string>& captures, const image::FileSearch& files);
-    /// Files of other captures that name code of this one better than its own do.
+    /// Files of other captures that name code of this one better than its own files do.
     [[nodiscard]] std::vector<std::string> names_for(const std::string& capture) const;
 
     /// The given files (`FILE` or `FILE@ADDRESS`) that concern this capture. A build that only another capture ran does

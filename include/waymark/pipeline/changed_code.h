@@ -1,5 +1,5 @@
-/// Code of a capture with several processes that is in no file as it ran: just-in-time compiled, or changed by the
-/// kernel. Which bytes were where from which time on (capture::CodeChange).
+/// Code of a capture with several processes that no file has as it ran: just-in-time compiled code, and code that the
+/// kernel changed. Says which bytes were at which address from which time on (capture::CodeChange).
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ public:
     [[nodiscard]] bool empty() const { return changes_.empty(); }
     void add_symbols(image::Symbols& symbols) const;
 
-    /// What had happened to the memory of a process, or of `CodeChange::kernel`, before a time and in it. Code that was
-    /// removed in that time may have run in it.
+    /// The state of the memory of a process, or of `CodeChange::kernel`, before a time and during it. Code that was
+    /// removed during that time may have run in it.
     struct State {
         std::size_t before{}, in{};
         friend auto operator<=>(const State&, const State&) = default;
@@ -36,8 +36,8 @@ public:
     [[nodiscard]] Bytes code(const capture::MappedExtent& extent) const;
 
 private:
-    std::vector<capture::CodeChange> changes_;                      // by time
-    std::vector<std::uint64_t> places_;                             // of each; 0: it has none of its own
+    std::vector<capture::CodeChange> changes_;  // by time
+    std::vector<std::uint64_t> places_;         // of each code change; 0: it has no place of its own
     std::map<std::uint32_t, std::vector<std::size_t>> of_process_;  // by time
 };
 

@@ -1,6 +1,6 @@
-/// What a recording continues where code changed: `waymark record` then begins a buffer and sources of their own, with
-/// the names of those before and a number (src/record/README.md). Which source goes on with which, maps.txt says; for a
-/// recording without that, the names do.
+/// Which sources and buffers continue others. Where code changes, `waymark record` begins a new buffer and new sources,
+/// with the old names and a number (src/record/README.md). maps.txt says which source continues which; in a recording
+/// without that, the names do.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace waymark::pipeline {
 
-/// Sources and buffers of a recording that go on with others; none, where no recording made the capture.
+/// Sources and buffers of a recording that continue others; none, where no recording made the capture.
 class Continuations {
 public:
     Continuations(const Session& session, const std::vector<const Source*>& selected, const Report& report);
     [[nodiscard]] bool has_source(const std::string& name) const { return sources_.contains(name); }
     [[nodiscard]] bool has_buffer(const std::string& name) const { return buffers_.contains(name); }
-    /// Everything in one line; empty if there is nothing.
+    /// The continuations in one line; empty if there are none.
     [[nodiscard]] std::string text() const;
 
 private:

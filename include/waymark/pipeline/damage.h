@@ -1,4 +1,4 @@
-/// What was lost from a capture and what contradicts its images, in the words that all commands use: flow, info,
+/// Losses of a capture and contradictions with its images, in the words that all commands use: flow, info,
 /// report, profile and doctor say the same of the same damage.
 #pragma once
 
@@ -20,21 +20,21 @@ using protocol::Severity;
 struct Damage {
     enum class Kind : std::uint8_t {
         reserved_ids,     ///< bytes under trace IDs that are reserved
-        trigger_ids,      ///< bytes under the IDs of triggers and flushes that are none
+        trigger_ids,      ///< bytes under the IDs of triggers and flushes that are no trigger or flush
         padding,          ///< bytes under the null ID that are not zero
-        damaged_ids,      ///< a few bytes under IDs of sources that nobody described
+        damaged_ids,      ///< a few bytes under IDs without a described source
         undescribed_ids,  ///< the same, but enough bytes to be a source
         silence,          ///< a source ended inside a packet while others went on
-        cut,              ///< a buffer lacks what was written, or its last frame is not whole
+        cut,              ///< a buffer lacks bytes that were written, or its last frame is not whole
         lost_frames,      ///< frames that cannot be
         no_frame_sync,    ///< bytes before the first frame sync
         partial_frame,    ///< the last frame is not whole, in a format that may end so
         contradiction,    ///< trace and image contradict each other
-        no_branch,        ///< what was walked is no code
+        no_branch,        ///< the walked bytes are no code
         no_image,         ///< execution went where no image is known
         missing_code,     ///< execution went into a file that was not found
         uncertain_code,   ///< which of two files ran is not known
-        unplaced,         ///< waypoints without an address: what ran with them is unknown
+        unplaced,         ///< waypoints without an address: the code that ran with them is unknown
         untraced,         ///< the trace omits the way through code that ran
         uncommitted,      ///< P0 elements that were neither committed nor cancelled
         overflow,         ///< the unit's FIFO overflowed
@@ -48,18 +48,18 @@ struct Damage {
     Severity severity{};
     Offset first{};              ///< in the buffer
     std::string buffer, source;  ///< names; `source` is empty where any source may be meant
-    std::string found, means;    ///< `21 bytes in 1 stretch have reserved trace IDs (0x70)`; what follows from it
+    std::string found, means;    ///< `21 bytes in 1 stretch have reserved trace IDs (0x70)`; and the consequence
     /// One sentence with place: `buffer ETB_0: 21 bytes in 1 stretch, first at offset 0x1b, have …: …`.
     std::string sentence;
     std::uint64_t times = 1;               ///< stretches, at least 1
     std::optional<std::uint64_t> bytes{};  ///< of trace; absent: not known
-    /// What ran, or was to run: executions of blocks, waypoints or P0 elements (answers::AccountRow). Absent: not
-    /// known.
+    /// The code that ran, or would have run: executions of blocks, waypoints or P0 elements (answers::AccountRow).
+    /// Absent: not known.
     std::optional<std::uint64_t> instructions{}, ranges{};
-    std::string of{};  ///< a file or the sources that it concerns, where that is known
+    std::string of{};  ///< the file or the sources concerned, where known
 };
 
-/// Frames of one buffer, as far as their damage is described by them.
+/// Damage that concerns frames of one buffer.
 struct FrameLosses {
     std::string_view buffer;
     capture::Buffer::Format format{};
@@ -68,18 +68,18 @@ struct FrameLosses {
 };
 [[nodiscard]] std::vector<Damage> damage_in(const FrameLosses& frames);
 
-/// What BufferReport::strays say, one entry for each kind; they are all it looks at.
+/// The damage that BufferReport::strays show, one entry for each kind; the function looks at nothing else.
 [[nodiscard]] std::vector<Damage> stray_damage(const BufferReport& buffer);
-/// Of a buffer: that its file was cut, what was lost at frame level, and `stray_damage`.
+/// The damage of a buffer: a cut file, losses at frame level, and `stray_damage`.
 [[nodiscard]] std::vector<Damage> damage_in(const BufferReport& buffer);
-/// That a buffer's file was cut: it ends inside a frame, or holds fewer bytes than were written. A stream with syncs
-/// ends anywhere.
+/// Damage `cut`: the buffer's file ends inside a frame, or holds fewer bytes than were written. A stream with syncs may
+/// end anywhere.
 [[nodiscard]] std::optional<Damage> cut_of(const BufferReport& buffer);
-/// What kept a buffer from being read to its end, in one sentence; nothing: it was read, though it may have been cut.
+/// Why a buffer could not be read to its end, in one sentence; nothing: it was read, though it may have been cut.
 [[nodiscard]] std::optional<std::string> error_of(const BufferReport& buffer);
 
-/// Bytes of selected sources that were read and that nobody decodes: of units that trace program flow, a warning; of
-/// others, such as those that programs write to, a note.
+/// Bytes of selected sources that were read and that no decoder takes: of units that trace program flow, a warning; of
+/// others, such as units to which programs write, a note.
 [[nodiscard]] std::vector<Damage> not_decoded(const Session& session, const std::vector<const Source*>& selected,
                                               const Report& report);
 
@@ -91,16 +91,16 @@ struct FrameLosses {
 
 /// The sudden silence of a source; nothing: it ended as sources do.
 [[nodiscard]] std::optional<Damage> silence_of(const StreamReport& stream);
-/// What one stream lost and contradicts. `ranges`: executions of blocks it gave. Of a source that fell silent the last
-/// packet is no entry of its own.
+/// Losses and contradictions of one stream. `ranges`: the executions of blocks that it gave. The last packet of a
+/// source that fell silent is no entry of its own.
 [[nodiscard]] std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& troubles,
                                             std::uint64_t ranges);
-/// The same of packets alone: `lost_packets`, `cut_packets`, `last_packet`.
+/// The damage of packets alone: `lost_packets`, `cut_packets`, `last_packet`.
 [[nodiscard]] std::vector<Damage> packet_damage(const Source& source, std::string_view buffer,
                                                 const flow::Troubles& troubles);
 
-/// Of a capture of several processes: the files whose code ran, but was not found, and what that cost; then code of no
-/// file. The most frequent first, at most `most` of them and how many more there are. They replace `no_image`.
+/// Of a capture of several processes: the files whose code ran but was not found, and the cost; then code that belongs
+/// to no file. The most frequent first: at most `most` files, and the number of further ones. They replace `no_image`.
 [[nodiscard]] std::vector<Damage> missing_code(const Session& session, const Report& report, std::size_t most = 20);
 /// Of a capture of several processes: code whose file is uncertain, since its address belonged to two files within an
 /// AUX range. By files, the most instructions first.

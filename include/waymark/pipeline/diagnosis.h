@@ -1,4 +1,4 @@
-/// Why sources gave nothing: the one place that says so, for all commands. Sentences without a full stop.
+/// Why sources gave nothing: the only place with these explanations, for all commands. Sentences without a full stop.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace waymark::pipeline {
 
-/// What decoding gave, as far as it explains why that was nothing. A list of packets knows `packets` alone.
+/// The result of decoding, as far as it explains why nothing was decoded. A list of packets knows `packets` alone.
 struct Gave {
     std::uint64_t packets{};
     std::array<std::uint64_t, gap_reasons> gaps{};  ///< stretches, by reason
@@ -27,8 +27,8 @@ inline constexpr std::string_view nothing_ran =
 /// Why the selected sources gave nothing: no bytes, no packet, or no instruction.
 [[nodiscard]] std::string why_nothing(const Session& session, const std::vector<const Source*>& selected,
                                       const Report& report, const Gave& gave);
-/// Why `bytes` bytes of the sources gave not a single packet. What can be changed is named: of a perf.data file,
-/// nothing.
+/// Why `bytes` bytes of the sources contain not a single packet. Names settings that can be changed; of a perf.data
+/// file there are none.
 [[nodiscard]] std::string no_sync(const capture::Capture& capture, const std::vector<const Source*>& sources,
                                   std::uint64_t bytes);
 

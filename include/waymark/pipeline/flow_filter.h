@@ -1,5 +1,5 @@
-/// A part of the program flow of a capture of several processes: of some processes, threads, images, CPUs, of the
-/// kernel or of user code, in a time. What is left out is to those who take the flow as if the unit had not traced it.
+/// A part of the program flow of a capture of several processes: selected processes, threads, images, CPUs, the kernel
+/// or user code, in a time. Readers of the flow see the rest as if the unit had not traced it.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,13 @@ namespace waymark::pipeline {
 struct Session;
 struct Report;
 
-/// What is wanted; each empty member wants all. A name that begins with ~ is a regular expression (ECMAScript) that is
-/// looked for anywhere in it.
+/// The selection; an empty member selects all. A name that begins with ~ is a regular expression (ECMAScript) that may
+/// match anywhere in the name.
 struct FlowSelection {
     std::vector<std::string> processes{};  ///< by ID or name, with * and ? for anything
-    bool without_recorder = false;         ///< what the recorder itself ran is left out
+    bool without_recorder = false;         ///< leave out code that the recorder itself ran
     std::vector<std::string> threads{};    ///< the same
-    std::vector<std::string> excluded{};   ///< processes that are left out, by ID or name
+    std::vector<std::string> excluded{};   ///< processes to leave out, by ID or name
     std::vector<std::string> images{};     ///< by path, file name or build ID
     std::vector<std::uint32_t> cpus{};
     std::optional<bool> kernel{};                                   ///< the kernel alone, or all but the kernel
@@ -47,9 +47,9 @@ public:
     FlowFilter(FlowSelection selection, std::shared_ptr<const capture::AddressSpaces> spaces);
 
     [[nodiscard]] const capture::AddressSpaces& spaces() const { return *spaces_; }
-    /// What is wanted, for messages: `process main, user code`.
+    /// The selection, for messages: `process main, user code`.
     [[nodiscard]] std::string text() const;
-    /// By the names that it has at that time.
+    /// Whether the selection has this thread, by the names that the thread has at that time.
     [[nodiscard]] bool wants_thread(std::optional<std::uint32_t> thread, std::uint64_t time) const;
     [[nodiscard]] bool by_thread() const {
         return !selection_.processes.empty() || !selection_.threads.empty() || !selection_.excluded.empty();
@@ -70,12 +70,12 @@ private:
     std::set<std::uint32_t> images_;
 };
 
-/// Leaves out of a session what is not wanted: its sources get a filter, sources of other CPUs are no longer selected
-/// (Session::select), and parts of buffers that lie in another time are gone. Errors: `usage`: the capture is of one
-/// memory, or nothing is called so; the message lists what there is.
+/// Removes the rest of a session: its sources get a filter, sources of other CPUs are no longer selected
+/// (Session::select), and parts of buffers of another time are removed. Errors: `usage`: the capture is of one memory,
+/// or nothing has such a name; the message lists the names.
 [[nodiscard]] Status select_flow(Session& session, FlowSelection selection);
 
-/// What passed a filter.
+/// The flow that passed a filter.
 struct Filtered {
     struct Kind {
         std::optional<std::uint32_t> thread{}, image{};
@@ -85,21 +85,21 @@ struct Filtered {
     std::uint64_t passed{};     ///< ranges, and places without code
     std::uint64_t uncertain{};  ///< the part of all ranges that may have run when the thread had another name
     std::map<Kind, std::uint64_t> left_out{};  ///< the same
-    std::uint64_t last{};                      ///< time of the last range that was left out
+    std::uint64_t last{};                      ///< time of the last range that did not pass
 };
 
 /// Of all streams of a report, for messages. Empty: there is no filter.
 struct FilterNote {
     bool nothing_passed{};
-    bool uncertain{};    ///< it is not known whether a part belongs to what is wanted
+    bool uncertain{};    ///< it is unknown whether a part belongs to the selection
     std::string text{};  ///< a sentence without a full stop
 };
 [[nodiscard]] std::optional<FilterNote> filter_note(const Session& session, const Report& report);
 
-/// Passes on what a filter wants. Between a decoder and a ProcessSink.
+/// Passes on the flow that a filter selects. Between a decoder and a ProcessSink.
 class FilterSink final : public flow::Sink {
 public:
-    /// All is borrowed but the filter.
+    /// All is borrowed except the filter.
     FilterSink(std::shared_ptr<const FlowFilter> filter, const ProcessReader& reader, flow::Sink& sink)
         : filter_(std::move(filter)),
           reader_(reader),
@@ -115,7 +115,7 @@ private:
     void event(const flow::Event& event);
     void range(const flow::Block& block, const flow::Range& range, Offset base);
     void pass_on(Offset offset, flow::What what);
-    /// Whether what ran at this place passes.
+    /// Whether the code at this place passes.
     [[nodiscard]] bool decide(Offset offset, std::uint64_t address, std::optional<std::uint32_t> image);
     [[nodiscard]] bool wants_now();
     [[nodiscard]] bool is_kernel(std::uint64_t address) const;
@@ -131,13 +131,13 @@ private:
 
     flow::Context context_{};
     std::uint64_t from_ = 0, to_ = ~std::uint64_t{0};
-    std::optional<std::uint64_t> now_;  // by the last timestamp
+    std::optional<std::uint64_t> now_;  // the time of the last timestamp
     std::optional<std::uint32_t> part_thread_;
     std::optional<bool> wants_;            // thread and time; none: not decided yet
     bool uncertain_ = false;               // of `wants_`: the thread had another name in a part of the range
     std::optional<std::uint32_t> number_;  // of the memory
-    bool last_ = false;                    // what came last passed
-    bool left_out_ = false;                // something was left out since
+    bool last_ = false;                    // the last range passed
+    bool left_out_ = false;                // a range was left out since
     struct Known {
         bool known = false;
         std::optional<std::uint32_t> image{};

@@ -1,4 +1,4 @@
-/// Sentences on what is wrong, sentences of one kind together.
+/// Sentences about problems, with sentences of one kind together.
 #pragma once
 
 #include <string>
@@ -31,9 +31,9 @@ namespace waymark::pipeline {
     return out;
 }
 
-/// Sentences of one kind, which differ in numbers, names in quotes and places only, are one: from the fourth on they
-/// are counted, and the first three places are named, or what is in quotes where a sentence has no place. The order of
-/// the first of each kind stays. For every command that lists what is wrong.
+/// Joins sentences of one kind, which differ in numbers, names in quotes and places only: from the fourth on they are
+/// counted, and the first three places are named, or the names in quotes where a sentence has no place. The kinds keep
+/// the order of their first sentence. For every command that lists problems.
 [[nodiscard]] std::vector<std::string> gathered(const std::vector<std::string>& sentences);
 /// The same for problems found while a capture was read.
 [[nodiscard]] std::vector<std::string> gathered(const std::vector<capture::Problem>& problems);

@@ -8,12 +8,12 @@
 
 namespace waymark::pipeline {
 
-/// Its name (`ETMTRACEIDR`, `TRCTRACEIDR`, …); of a source whose description lacks it, that of the register which a
-/// source of its type has.
+/// The name of that register (`ETMTRACEIDR`, `TRCTRACEIDR`, …); if a source's description lacks it, the name that
+/// sources of its type have.
 [[nodiscard]] std::string_view id_register(const Source& source);
 
-/// What to write for a source that has this trace ID: `ETMTRACEIDR=0x10`; `ITMTCR=0x00100000`, in which the ID is bits
-/// [22:16].
+/// The setting to write for a source with this trace ID: `ETMTRACEIDR=0x10`; `ITMTCR=0x00100000`, in which the ID is
+/// bits [22:16].
 [[nodiscard]] std::string id_setting(const Source& source, coresight::TraceId id);
 
 }  // namespace waymark::pipeline

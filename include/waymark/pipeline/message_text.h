@@ -15,23 +15,23 @@ namespace waymark::pipeline {
 
 /// True if the message is a hardware event, which an STM sends as a write with a name.
 [[nodiscard]] bool is_hardware_event(const protocol::Message& message);
-/// The bytes of a write, the lowest first; empty: some are no text.
+/// The bytes of a write, the lowest first, if all are characters of text; else empty.
 [[nodiscard]] std::string text_of(const protocol::Message& message);
 /// `port 0`; of a unit with masters `64:3`, master and channel, or `?:?` if neither is known. Of other kinds, the kind.
 [[nodiscard]] std::string sender_of(const protocol::Message& message);
-/// The variable at the address that an access was to, by the symbols of the source's program: `level`, `table+0x8`.
-/// Empty: it is no access, or neither the address nor its variable is known.
+/// The variable at the accessed address, by the symbols of the source's program: `level`, `table+0x8`. Empty: the
+/// message is no access, or neither the address nor its variable is known.
 [[nodiscard]] std::string variable_of(const protocol::Message& message, const Source& source);
-/// What a message says. `variable`: variable_of, or empty.
+/// A message in words. `variable`: variable_of, or empty.
 [[nodiscard]] std::string words_of(const protocol::Message& message, std::string_view variable = {});
 
-/// Joins what is written to each port or channel up to the end of a line or message, an overflow or damage. A value
-/// with bytes that are no text stands alone. At most 4,096 lines are open, of 4,096 bytes each.
+/// Joins writes to each port or channel up to the end of a line or message, an overflow or damage. A value with bytes
+/// that are no text stands alone. At most 4,096 lines are open, of 4,096 bytes each.
 class MessageLines {
 public:
     struct Line {
         protocol::Message first;  ///< the message that began it
-        std::uint64_t number{};   ///< of that message, in the order of `take`, from 1
+        std::uint64_t number{};   ///< number of that message, in the order of `take`, from 1
         std::string text;
     };
     explicit MessageLines(std::function<void(const Line&)> put) : put_(std::move(put)) {}

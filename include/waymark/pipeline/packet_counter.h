@@ -1,4 +1,5 @@
-/// What one source's bytes contain, without a program image: packets by name, gaps by reason, and where they begin.
+/// Counts the contents of one source's bytes without a program image: packets by name, gaps by reason, and where
+/// packets begin.
 #pragma once
 
 #include <array>

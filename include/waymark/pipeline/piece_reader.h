@@ -1,4 +1,4 @@
-/// Reading the buffers of a session piece by piece, for those who decide themselves when to go on: `run` in
+/// Reads the buffers of a session piece by piece, for callers who decide themselves when to continue: `run` in
 /// pipeline/run.h as an object.
 #pragma once
 
@@ -12,15 +12,15 @@
 
 namespace waymark::pipeline {
 
-/// Not for several threads at once. What consumers get does not depend on how large pieces are, but for what `run` says
-/// of the order of several sources.
+/// Not for several threads at once. Consumers get the same whatever the size of pieces, except for the order of several
+/// sources (see `run`).
 class PieceReader {
 public:
     static constexpr std::size_t usual_piece_bytes = std::size_t{1} << 22;
 
-    /// `session` and the sources are borrowed. `only`: this one of its buffers; else all, one after another. `live`:
-    /// bytes come while they are traced, so the last ones of a buffer of one source are not held back until it is known
-    /// whether they are the end mark of a bypassed formatter.
+    /// `session` and the sources are borrowed. `only`: read only this buffer; else all, one after another. `live`:
+    /// bytes come while they are traced, so the last bytes of a buffer of one source are not held back until it is
+    /// known whether they are the end mark of a bypassed formatter.
     PieceReader(const Session& session, std::vector<const Source*> selected, MakeConsumer make, OpenBuffer open = {},
                 const capture::Buffer* only = nullptr, bool live = false);
     ~PieceReader();

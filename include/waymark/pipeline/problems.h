@@ -1,5 +1,4 @@
-/// What is wrong with a capture, or should be known about it, as far as reading its bytes and counting its packets
-/// shows.
+/// Problems of a capture, and facts to know about it, as far as reading its bytes and counting its packets shows them.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@ namespace waymark::pipeline {
 struct IdBytes {
     coresight::TraceId id;
     std::uint64_t bytes{};
-    const Source* source{};  ///< null: none of the buffer's has it
+    const Source* source{};  ///< null: no source of the buffer has this ID
 };
 /// Of a buffer in frames: the bytes under all IDs that sources may have.
 [[nodiscard]] std::vector<IdBytes> ids_in(const BufferReport& buffer, const Session& session);

@@ -24,9 +24,9 @@ namespace waymark::pipeline {
 /// The code of all processes at all times. Safe for several threads.
 class ProcessCode {
 public:
-    /// `places`: the files at their places, and code of no file that has one. `changed` may be null. `by_hand`:
-    /// sections of `places` that the user put at their addresses, in order; they are seen where nothing is known to be
-    /// mapped.
+    /// `places`: the files at their places, and places of code that belongs to no file. `changed` may be null.
+    /// `by_hand`: sections of `places` that the user put at their addresses, in order; they are visible where nothing
+    /// is known to be mapped.
     ProcessCode(std::shared_ptr<const capture::AddressSpaces> spaces, std::shared_ptr<const image::MemoryMap> places,
                 std::shared_ptr<const ChangedCode> changed, std::vector<std::uint32_t> by_hand)
         : spaces_(std::move(spaces)),
@@ -38,22 +38,22 @@ public:
 
     /// The number of a thread's memory in a period; at least 1. Memories with the same contents share a number.
     [[nodiscard]] std::uint32_t number(std::optional<std::uint32_t> thread, std::uint64_t from, std::uint64_t to) const;
-    /// What is mapped there; null: nothing that is known. Valid as long as this.
+    /// The extent mapped there; null: none is known. Valid as long as this object.
     [[nodiscard]] const capture::MappedExtent* extent(std::uint32_t number, std::uint64_t address) const;
-    /// The bytes there. The section is one of this class, for `placed`: that of a stretch of addresses with one file,
-    /// which memories with different numbers have as a whole or not at all.
+    /// The bytes there. The section is one of this class, for `placed`: a stretch of addresses with one file, which
+    /// memories with different numbers have as a whole or not at all.
     [[nodiscard]] isa::Code at(std::uint32_t number, Address address) const;
 
     struct Placed {
         std::uint64_t shift{};                   ///< address less place
         std::uint32_t section{};                 ///< of the map of places
-        std::uint32_t number{};                  ///< of a memory that has it; 0: no such section
-        std::uint32_t name{};                    ///< of what is mapped there
+        std::uint32_t number{};                  ///< number of a memory that has it; 0: no such section
+        std::uint32_t name{};                    ///< name of the extent mapped there
         std::uint32_t other = capture::no_name;  ///< as MappedExtent has it
     };
     /// A section that `at` gave.
     [[nodiscard]] Placed placed(std::uint32_t section) const;
-    /// `at` gave one with `Placed::other`.
+    /// `at` returned a section with `Placed::other`.
     [[nodiscard]] bool any_uncertain() const { return any_uncertain_; }
 
 private:
@@ -82,7 +82,7 @@ private:
     mutable std::atomic<bool> any_uncertain_{false};
 };
 
-/// The code that one decoder reads: that of the thread that its context names.
+/// The code that one decoder reads: the code of the thread that its context names.
 class ProcessReader final : public isa::CodeReader {
 public:
     explicit ProcessReader(std::shared_ptr<const ProcessCode> code) : code_(std::move(code)) {}
@@ -95,7 +95,7 @@ public:
     [[nodiscard]] isa::Space view(const isa::Space& space) const override;
     [[nodiscard]] bool whole_sections() const override { return true; }
     [[nodiscard]] const ProcessCode& code() const { return *code_; }
-    /// Who runs in it, by its context or the time's thread; nothing: nobody knows.
+    /// The thread that runs in the space, by its context or the time's thread; nothing: unknown.
     [[nodiscard]] std::optional<std::uint32_t> thread(const isa::Space& space) const;
 
 private:
@@ -110,16 +110,16 @@ private:
 
 /// Executed code without a known image.
 struct MissingCode {
-    std::optional<std::uint32_t> name{};  ///< of AddressSpaces::names; none: nothing is known to have been mapped there
+    std::optional<std::uint32_t> name{};  ///< of AddressSpaces::names; none: no mapping there is known
     std::uint64_t times{};                ///< execution went there
-    std::uint64_t outcomes{};             ///< branch outcomes without an address because of this
+    std::uint64_t outcomes{};             ///< branch outcomes that have no address because of this
     Address first{};
-    std::vector<std::uint32_t> threads{};  ///< some of those that went there, where there is no name
+    std::vector<std::uint32_t> threads{};  ///< some of the threads that went there, where there is no name
 };
 
-/// Code that ran where two files were mapped, one after the other, in the time of an AUX range.
+/// Code at an address where two files were mapped, one after the other, in the time of an AUX range.
 struct UncertainCode {
-    std::uint32_t name{}, other{};  ///< of AddressSpaces::names: whose it is taken for, and whose it may be
+    std::uint32_t name{}, other{};  ///< of AddressSpaces::names: the file assumed to own it, and the other possible one
     std::uint64_t ranges{}, instructions{};
     Address first{};  ///< the lowest address
 };
@@ -128,7 +128,7 @@ struct UncertainCode {
 class PlacedBlocks {
 public:
     explicit PlacedBlocks(const ProcessCode& code) : code_(code) {}
-    /// The same blocks at their places. Valid as long as this.
+    /// The same blocks at their places. Valid as long as this object.
     [[nodiscard]] std::span<const flow::Block> of(std::span<const flow::Block> blocks);
 
 private:
@@ -138,11 +138,11 @@ private:
     std::size_t room_ = 0, size_ = 0;
 };
 
-/// Gives what a decoder delivers to a sink, with the places of files for addresses and the number of the thread for the
-/// Context ID, and counts what lacks images.
+/// Gives the decoder's output to a sink, with the places of files for addresses and the number of the thread for the
+/// Context ID, and counts code without images.
 class ProcessSink final : public flow::Sink {
 public:
-    /// All is borrowed. `moves` false: the sink gets addresses and contexts as they were.
+    /// All is borrowed. `moves` false: the sink gets addresses and contexts unchanged.
     ProcessSink(const ProcessReader& reader, flow::Sink& sink, bool moves);
 
     void consume(const flow::Batch& batch) override;
@@ -155,7 +155,7 @@ public:
     void begin_at(const flow::Context& context) override;
     void join(flow::Sink& fork) override;
 
-    /// The most frequent first.
+    /// Missing code, the most frequent first.
     [[nodiscard]] std::vector<MissingCode> missing() const;
     [[nodiscard]] std::vector<UncertainCode> uncertain() const;
 
@@ -175,11 +175,11 @@ private:
     const bool moves_;
     std::shared_ptr<PlacedBlocks> blocks_;
     flow::Context context_{};
-    std::optional<std::uint32_t> number_;  // of the context; none: not yet asked for
+    std::optional<std::uint32_t> number_;  // of the context; none: not yet requested
     std::map<std::optional<std::uint32_t>, MissingCode> missing_;
-    MissingCode* now_ = nullptr;  // missing code in which execution is
+    MissingCode* now_ = nullptr;  // the missing code that executes now
     std::map<std::pair<std::uint32_t, std::uint32_t>, UncertainCode> uncertain_;
-    std::vector<std::optional<ProcessCode::Placed>> placed_;  // by section, as far as asked for
+    std::vector<std::optional<ProcessCode::Placed>> placed_;  // by section, as far as requested
     std::vector<flow::Event> moved_;
 };
 

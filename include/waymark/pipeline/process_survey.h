@@ -1,5 +1,5 @@
-/// What only the trace of a capture of several processes shows and its user should know: whose code is missing and what
-/// that costs, and whether threads are in the trace. For commands that do not decode program flow themselves.
+/// Facts that only the trace of a capture of several processes shows: whose code is missing and the cost, and whether
+/// threads are in the trace. For commands that do not decode program flow themselves.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ namespace waymark::pipeline {
 struct ProcessSurvey {
     std::vector<Damage> missing;                        ///< as code_damage()
     std::vector<capture::Peculiarity> peculiarities{};  ///< besides the capture's own
-    std::uint64_t bytes{}, of{};                        ///< of trace that were looked at, and all
+    std::uint64_t bytes{}, of{};                        ///< bytes of trace examined, and all bytes
 };
 
-/// Leaves at most `most_bytes` of trace of buffers that consist of parts, of each buffer the same share, from its
-/// beginning on: whole parts, or the beginning of the first. Others stay as they are.
+/// Keeps at most `most_bytes` of trace of buffers that consist of parts, of each buffer the same share, from its
+/// beginning on: whole parts, or the beginning of the first. Other buffers do not change.
 void shorten(capture::Capture& capture, std::uint64_t most_bytes);
 
-/// A further sink for what is decoded of a stream; it is destroyed at the stream's end.
+/// A further sink for the decoded flow of a stream; it is destroyed at the stream's end.
 using MakeSink = std::function<std::unique_ptr<flow::Sink>(const StreamInfo&)>;
 
 /// Decodes at most `most_bytes` of trace, as `shorten` leaves them, each process with its own code. Empty where the

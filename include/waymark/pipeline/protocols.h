@@ -1,5 +1,5 @@
-/// The registry: every protocol that Waymark knows is a row here, and nothing else lists them. What a row has is in
-/// protocol/protocol.h; docs/how-to/add-a-protocol.md says how to add one.
+/// The registry: every protocol that Waymark knows is a row here, and nothing else lists them. protocol/protocol.h
+/// describes a row; docs/how-to/add-a-protocol.md says how to add one.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace waymark::pipeline {
 
 using protocol::Protocol;
 
-/// All of them, in the order in which bytes are tried and lists are printed: of two that recognise the same bytes, the
-/// first one is meant.
+/// All protocols, in the order in which bytes are tried and lists are printed: where two recognise the same bytes, the
+/// first one wins.
 [[nodiscard]] std::span<const Protocol* const> protocols();
 
 /// The protocol of a source of this type (`PTM1.1`), or null.
@@ -28,9 +28,9 @@ using protocol::Protocol;
 /// The protocol of this unit (`Answers::unit`), or null.
 [[nodiscard]] const Protocol* protocol_of_unit(std::string_view unit);
 
-/// The trace ID that registers give, of any unit whose register for it is known, decoded or not.
+/// The trace ID in these registers, for any unit whose ID register is known, decoded or not.
 [[nodiscard]] std::optional<std::uint8_t> trace_id(const std::vector<RegisterValue>& registers);
-/// Where a source has its trace ID, or would have it: in a register that is described, or in that of its type.
+/// Where a source has its trace ID, or would have it: in a register of its description, or in the register of its type.
 [[nodiscard]] protocol::TraceIdField trace_id_field(const std::vector<RegisterValue>& registers,
                                                     std::string_view source_type);
 /// The name of that register.
@@ -39,7 +39,7 @@ using protocol::Protocol;
 
 /// Source types that are decoded, for sentences: `PTM1.x and PFT1.x`.
 [[nodiscard]] std::string decoded_types();
-/// What their units send: `Program Flow Trace`.
+/// The names of the decoded protocols: `Program Flow Trace`.
 [[nodiscard]] std::string decoded_trace();
 
 /// All units of program flow as models, which record::Recorder drives.
@@ -48,7 +48,7 @@ using protocol::Protocol;
 [[nodiscard]] std::string option_name(const flow::UnitFactory& units);
 /// `ptm, ete and etmv4`.
 [[nodiscard]] std::string flow_unit_names();
-/// Those that trace AArch64 cores: `ete or etmv4`.
+/// The units that trace AArch64 cores: `ete or etmv4`.
 [[nodiscard]] std::string aarch64_unit_names();
 
 }  // namespace waymark::pipeline

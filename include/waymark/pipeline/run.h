@@ -1,5 +1,5 @@
-/// Reads the buffers of a session in constant memory, takes their frames apart, and gives each source's bytes to
-/// whoever wants them: a decoder with a sink, a packet listing, a count.
+/// Reads the buffers of a session in constant memory, takes their frames apart, and gives each source's bytes to its
+/// consumer: a decoder with a sink, a packet listing, a counter.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ namespace waymark::pipeline {
 struct StreamInfo {
     const Source& source;
     const capture::Buffer& buffer;
-    const OffsetMap& offsets;  ///< from positions in this stream to positions in the buffer
+    const OffsetMap& offsets;  ///< maps positions in this stream to positions in the buffer
 };
 
 /// Takes one source's bytes.
@@ -35,19 +35,21 @@ public:
     virtual ~Consumer() = default;
     /// The next bytes, borrowed for the call.
     virtual void feed(Bytes bytes) = 0;
-    /// What comes next does not follow what came before: `why` is framing, missing or stopped.
+    /// The next bytes do not follow the bytes before: `why` is framing, missing or stopped.
     virtual void reset(GapReason why) = 0;
     /// A part of the buffer begins; comes before its first bytes, and after `reset` where it does not follow.
     virtual void begin(const capture::BufferPart&) {}
     /// The stream ends here.
     virtual void finish() = 0;
-    /// Deliver what is known so far; called at the end of each piece of the buffer, while its offsets can be mapped.
+    /// Delivers all that is known so far; called at the end of each piece of the buffer, while its offsets can be
+    /// mapped.
     virtual void flush() = 0;
-    /// Stream positions that will still be reported: where whatever is unfinished began.
+    /// Stream positions that the consumer will still report: where its unfinished packets and elements began.
     [[nodiscard]] virtual std::array<Offset, 2> pending() const = 0;
-    /// Of elements that are known but not delivered, the first one: positions from there on will be reported.
+    /// The position of the first element that is known but not delivered: the consumer will report positions from there
+    /// on.
     [[nodiscard]] virtual std::optional<Offset> held_from() const { return std::nullopt; }
-    /// Whether the bytes fed so far end inside a packet: then those to come belong to it. False where nobody knows.
+    /// Whether the bytes fed so far end inside a packet: then the next bytes belong to it. False where that is unknown.
     [[nodiscard]] virtual bool amid_packet() { return false; }
 };
 
@@ -62,21 +64,22 @@ struct StreamReport {
     std::unique_ptr<Consumer> consumer;  ///< finished; may be null
     /// Framed only: the source fell silent inside a packet, here in the buffer, while others went on.
     std::optional<Offset> silent_from{};
-    std::uint64_t bytes_of_others{};  ///< that came after it
+    std::uint64_t bytes_of_others{};  ///< bytes of other sources after that
 };
 
-/// Bytes under a trace ID that no source of the buffer has, or that is never a source's: they are missing from the
-/// source that sent them, or nobody described it.
+/// Bytes under a trace ID that no source of the buffer has, or that no source can have: the source that sent them lacks
+/// them, or the capture does not describe their source.
 struct Stray {
     coresight::TraceId id;
     std::uint64_t bytes{}, stretches{};  ///< a stretch is what one announcement of the ID covers
     Offset first{};                      ///< in the buffer
-    /// So few that frames may be damaged rather than that a source was not described. Of IDs that are never a source's
-    /// it is certain: at each place all sources of the buffer begin anew, because any may have sent the bytes.
+    /// So few bytes that damaged frames are likelier than a source without description. For IDs that no source can
+    /// have, damage is certain: at each place all sources of the buffer start anew, because any of them may have sent
+    /// the bytes.
     bool damage{};
 };
 
-/// What became of one buffer.
+/// The result of reading one buffer.
 struct BufferReport {
     std::string name;
     const capture::Buffer* buffer{};
@@ -100,7 +103,7 @@ struct Report {
 /// Called now and then with the bytes read so far of all buffers together, and the sum of their sizes where known.
 using Progress = std::function<void(std::uint64_t bytes, std::optional<std::uint64_t> of)>;
 
-/// Opens a buffer's bytes, where they are not to be read from its files.
+/// Opens a buffer's bytes, where they do not come from its files.
 using OpenBuffer = std::function<Result<std::unique_ptr<capture::ByteStream>>(const capture::Buffer&)>;
 
 /// Runs all buffers in order. `make` is called once for every pair of buffer and selected source in it, and of a buffer
@@ -112,13 +115,13 @@ using OpenBuffer = std::function<Result<std::unique_ptr<capture::ByteStream>>(co
 /// order; consumers of different buffers work concurrently. The report is the same.
 [[nodiscard]] Report run(const Session& session, std::span<const Source* const> selected, const MakeConsumer& make,
                          const Progress& progress = {}, const OpenBuffer& open = {}, unsigned at_once = 1);
-/// How many buffers are best read side by side by `workers` threads; 1: rather let each decoder have all threads. Those
-/// of a capture of several processes with short parts, which one decoder cannot divide among threads.
+/// How many buffers `workers` threads read best side by side; 1: rather let each decoder have all threads. Several only
+/// for captures of several processes with short parts, which one decoder cannot divide among threads.
 [[nodiscard]] unsigned buffers_at_once(const Session& session, unsigned workers);
 
 using protocol::DecoderKind;
 
-/// Of fewer bytes at a time a decoder on several threads uses one.
+/// A decoder on several threads that gets fewer bytes at a time uses one.
 inline constexpr std::uint64_t least_bytes_for_threads = std::uint64_t{1} << 15;
 
 /// A consumer of program flow.
@@ -130,7 +133,7 @@ public:
     [[nodiscard]] virtual std::vector<MissingCode> missing() const { return {}; }
     /// Code of processes that may be of another file (Source::code).
     [[nodiscard]] virtual std::vector<UncertainCode> uncertain() const { return {}; }
-    /// What passed the source's filter (Source::filter); null: it has none.
+    /// The flow that passed the source's filter (Source::filter); null: it has none.
     [[nodiscard]] virtual const Filtered* filtered() const { return nullptr; }
 };
 
@@ -143,7 +146,7 @@ enum class Addresses : std::uint8_t { placed, as_they_were };
 [[nodiscard]] std::unique_ptr<FlowConsumer> flow_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind,
                                                           unsigned jobs = 1, Addresses addresses = Addresses::placed);
 
-/// Packets met so far by a consumer, which is a FlowConsumer.
+/// Packets that a consumer has met so far; the consumer must be a FlowConsumer.
 [[nodiscard]] std::uint64_t packets(const Consumer& flow_consumer);
 
 }  // namespace waymark::pipeline

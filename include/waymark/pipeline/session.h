@@ -1,4 +1,4 @@
-/// A capture made ready to be decoded: which sources there are, how each was programmed, and what memory its core saw.
+/// A capture prepared for decoding: which sources there are, how each was programmed, and which memory its core saw.
 #pragma once
 
 #include <cstdint>
@@ -34,17 +34,17 @@ struct Source {
     std::vector<capture::Register> registers;
     /// How its unit was programmed; null exactly where `protocol` is.
     std::shared_ptr<const protocol::Configuration> configuration;
-    /// What its core saw; never null, may be empty. Where `code` is given: files at their places.
+    /// The memory that its core saw; never null, may be empty. Where `code` is set: files at their places.
     std::shared_ptr<const image::MemoryMap> memory;
-    /// Never null. Sources share it but where an address belonged to different files, or to different generated code,
-    /// at different times.
+    /// Never null. Sources share one object, except where an address belonged to different files, or to different
+    /// generated code, at different times.
     std::shared_ptr<const Names> names;
-    /// The source whose thread this one goes on with (capture::ModuleMap::before), all of whose buffers come before
-    /// this source's buffers; empty: none.
+    /// The source whose thread this one continues (capture::ModuleMap::before), all of whose buffers come before this
+    /// source's buffers; empty: none.
     std::string continues{};
     /// Where several processes ran: the code of each. Null: all see `memory`.
     std::shared_ptr<const ProcessCode> code{};
-    /// What of its flow is wanted (select_flow). Null: all.
+    /// The wanted part of its flow (select_flow). Null: all.
     std::shared_ptr<const FlowFilter> filter{};
     bool left_out = false;  ///< Session::select passes over it
 
@@ -52,7 +52,7 @@ struct Source {
     [[nodiscard]] bool has_packets() const { return protocol != nullptr; }
     /// Its program flow can be decoded.
     [[nodiscard]] bool has_flow() const { return protocol != nullptr && protocol->decodes_flow(); }
-    /// `0x13 source_13`: how reports call it.
+    /// The name in reports: `0x13 source_13`.
     [[nodiscard]] std::string label() const;
     /// The trace ID as reports print it, or the name where there is none.
     [[nodiscard]] std::string id_text() const;
@@ -80,15 +80,15 @@ struct SessionOptions {
 struct Session {
     capture::Capture capture;
     std::vector<Source> sources;             ///< in the order of the capture
-    std::vector<capture::Problem> problems;  ///< the capture's own, and what was found while making it ready
+    std::vector<capture::Problem> problems;  ///< the capture's own problems, and problems of preparing it
 
-    /// Sources by ID (`0x13`, `19`) or name; all when `selectors` is empty. `usage`: one names no source; the message
-    /// lists those there are.
+    /// Sources by ID (`0x13`, `19`) or name; all when `selectors` is empty. `usage`: a selector matches no source; the
+    /// message lists the sources.
     [[nodiscard]] Result<std::vector<const Source*>> select(const std::vector<std::string>& selectors) const;
 };
 
-/// Makes a capture ready. What is wrong with one source is a problem and does not hide the others. Errors: an image of
-/// the options that cannot be read (image::add_image); `unsupported`: that or a file of names is for another machine.
+/// Prepares a capture. A problem of one source does not hide the others. Errors: an image of the options cannot be read
+/// (image::add_image); `unsupported`: an image or a file of names is for another machine.
 [[nodiscard]] Result<Session> make_session(capture::Capture capture, const SessionOptions& options);
 
 }  // namespace waymark::pipeline

@@ -1,5 +1,5 @@
-/// What is to be programmed for a capture: the buffer, the funnel and the trace unit, in the order in which they are
-/// enabled, and the proof that it gives the trace that was asked for.
+/// The programming for a capture: the buffer, the funnel and the trace unit, in the order in which they are
+/// enabled, and the proof that it gives the requested trace.
 ///
 ///     auto plan = make_plan({.units = etm4::unit_factories()[0], .unit = options, …});
 ///     if (const auto proof = prove(*plan); proof && proof->same()) print(script(*plan, Target::devmem));
@@ -17,7 +17,7 @@
 
 namespace waymark::program {
 
-/// What is asked for.
+/// The user's wishes.
 struct Wanted {
     const flow::UnitFactory* units = nullptr;  ///< borrowed, never null
     flow::UnitOptions unit;
@@ -42,24 +42,24 @@ struct Plan {
     std::vector<Component> components;
 };
 
-/// Errors: `usage`: what is asked for cannot be programmed, with the reason; `unsupported`: there is no proof for this
+/// Errors: `usage`: the request cannot be programmed, with the reason; `unsupported`: there is no proof for this
 /// kind of unit.
 [[nodiscard]] Result<Plan> make_plan(const Wanted& wanted);
 
-/// A run of the models: the same execution through a unit that is programmed as `record` does it, and through one that
-/// was found locked and full of random values, and was programmed by the accesses of the plan.
+/// A run of the models: the same execution through a unit that is programmed as `record` does it, and through a unit
+/// that was locked and full of random values, and was then programmed by the accesses of the plan.
 struct Proof {
-    std::uint64_t blocks = 0;                   ///< that executed in each
-    std::uint64_t traced = 0;                   ///< of these, what the program lets into the trace
-    std::uint64_t wanted_bytes = 0;             ///< of trace, as `record` has it
-    std::uint64_t given_bytes = 0;              ///< as the accesses give it
+    std::uint64_t blocks = 0;                   ///< blocks executed in each run
+    std::uint64_t traced = 0;                   ///< blocks that the program lets into the trace
+    std::uint64_t wanted_bytes = 0;             ///< bytes of trace with the programming of `record`
+    std::uint64_t given_bytes = 0;              ///< bytes of trace with the accesses of the plan
     std::optional<std::uint64_t> differs_at{};  ///< the first byte that differs
-    std::uint64_t stored_bytes = 0;             ///< of the second trace, that came through the funnel into the buffer
-    bool stored_same = true;                    ///< they are its end
+    std::uint64_t stored_bytes = 0;  ///< bytes of the second trace that came through the funnel into the buffer
+    bool stored_same = true;         ///< these bytes are the end of that trace
     [[nodiscard]] bool same() const { return !differs_at && stored_same; }
 };
-/// `seed` decides what executes and what the registers hold before. Errors: `bad_format`: an access of the plan is
-/// refused by a model; the message names the register.
+/// `seed` decides the execution and the old contents of the registers. Errors: `bad_format`: a model refuses an access
+/// of the plan; the message names the register.
 [[nodiscard]] Result<Proof> prove(const Plan& plan, std::uint64_t seed = 1);
 
 }  // namespace waymark::program

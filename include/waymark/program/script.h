@@ -1,5 +1,5 @@
-/// Plans in the languages of those who program hardware. Each script has three commands: start, stop, and release,
-/// after the trace was read. docs/program.md says for each target what it needs and what was tried.
+/// Plans in the languages of people who program hardware. Each script has three commands: start, stop, and release,
+/// after the trace was read. docs/program.md says what each target needs and which were tried.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ struct LanguageName {
 };
 [[nodiscard]] std::span<const LanguageName> languages();
 
-/// What the scripts for Linux say in its own words.
+/// Wording of the scripts for Linux.
 struct LinuxWords {
-    std::string program;  ///< for perf: what is traced
-    /// For perf: the functions and ranges to be traced as they were given, in place of addresses.
+    std::string program;  ///< for perf: the traced program
+    /// For perf: the functions and ranges to trace, as the user gave them, in place of addresses.
     std::vector<std::string> view_ranges{};
-    bool sync_given = false;  ///< the distance of synchronisations was asked for, and is no default
+    bool sync_given = false;  ///< the user gave the distance of synchronisations
 };
 
 /// The head of the script contains the figures of `proof`. Errors: `unsupported`: the target cannot express something

@@ -79,7 +79,7 @@ private:
     FieldVisitor& visitor_;
 };
 
-/// The fields of that one of the registers which has the value's name (core/registers.h); of others none.
+/// The fields of the register that has the value's name (core/registers.h), among the given ones.
 template <class... Registers>
 void visit_one_of(const RegisterValue& value, FieldVisitor& visitor) {
     VisitFields walker(visitor);
@@ -143,7 +143,7 @@ public:
     [[nodiscard]] std::array<Offset, 2> pending() const override { return {parser_.pending(), parser_.pending()}; }
     [[nodiscard]] bool amid_packet() const override { return parser_.progress().amid_packet(); }
 
-    // What the parser asks for.
+    // The handler for the parser.
     template <class P>
     void operator()(const P& packet, Extent at) {
         const std::string meaning = explain_(packet);
@@ -161,8 +161,8 @@ private:
     Parser<ListerOf> parser_;
 };
 
-/// Counts packets and gaps. `More(config)` adds what the protocol knows beside: see(packet, at, offsets, survey) for
-/// each packet, gap() for each gap, finish(survey) on a copy of what was counted.
+/// Counts packets and gaps. `More(config)` adds the protocol's own counts: see(packet, at, offsets, survey) for
+/// each packet, gap() for each gap, finish(survey) on a copy of the counts.
 template <class Config, template <class> class Parser, class More>
 class SurveyorOf final : public Surveyor {
 public:
@@ -179,7 +179,7 @@ public:
         return out;
     }
 
-    // What the parser asks for.
+    // The handler for the parser.
     template <class P>
     void operator()(const P& packet, Extent at) {
         survey_.add(P::info.name, at.bytes);
@@ -249,13 +249,13 @@ struct Likeness {
     std::optional<Offset> first_error{};
 
     void gap(const Gap& gap, const Stretch& stretch);
-    /// Bytes that should be in packets.
+    /// Bytes that should consist of packets.
     [[nodiscard]] std::uint64_t parsed_bytes() const {
         return bytes - lost_bytes - unsynchronised_bytes - padding_bytes;
     }
     /// `2 stretches (17 bytes) without packets`.
     [[nodiscard]] std::string errors_text() const;
-    /// What to say of errors in the bytes of a unit with these words; empty if there are none.
+    /// Findings about errors in the bytes of a unit with these words; empty if there are no errors.
     [[nodiscard]] std::vector<CaptureFinding> findings(const Words& words) const;
 };
 template <class Own>
@@ -268,7 +268,7 @@ struct LikenessCounter {
     }
     void operator()(const Gap& gap) { out.gap(gap, stretch); }
 };
-/// `Own` of all stretches; it derives from Likeness.
+/// `Own` for all stretches together; it derives from Likeness.
 template <class Own, template <class> class Parser, class Config>
 [[nodiscard]] Own likeness(const std::vector<Stretch>& stretches, const Config& config) {
     Own out;
@@ -281,8 +281,8 @@ template <class Own, template <class> class Parser, class Config>
     return out;
 }
 
-/// What to say of the bytes of a buffer that are in no entry of a unit, or damaged inside one; nothing if there are
-/// none. `one`, `many`: what its entries are called.
+/// The finding about bytes of a buffer outside all entries of a unit, or damaged inside one; nothing if there are no
+/// such bytes. `one`, `many`: the name of its entries.
 [[nodiscard]] std::vector<CaptureFinding> lost_bytes_findings(const Identity& identity,
                                                               const std::vector<Stretch>& stretches,
                                                               const std::string& one, const std::string& many,

@@ -1,11 +1,12 @@
-/// Logic of three values, for what registers decide: something is always so, never, or depends on what runs.
+/// Logic with three values, for decisions of registers: something is always so, never, or depends on the executing
+/// code.
 #pragma once
 
 #include <optional>
 
 namespace waymark::protocol {
 
-/// None: it depends on what runs, and on signals.
+/// None: it depends on the executing code, and on signals.
 using Constant = std::optional<bool>;
 inline constexpr Constant never = false, always = true, varies = std::nullopt;
 

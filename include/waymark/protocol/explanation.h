@@ -1,5 +1,5 @@
-/// Why a trace unit traces, or nothing: what the values of its registers decide, in words. Each protocol makes an
-/// explanation of the registers of its unit (Protocol::explain).
+/// Why a trace unit traces, or nothing: the decisions of its registers, in words. Each protocol makes an explanation of
+/// the registers of its unit (Protocol::explain).
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace waymark::protocol {
 
 enum class TraceEffect : std::uint8_t {
     stops,  ///< nothing is traced
-    may,    ///< whether something is traced depends on what runs, or on signals
-    note,   ///< worth knowing; keeps nothing out of the trace for good
+    may,    ///< the executing code or signals decide whether something is traced
+    note,   ///< worth knowing; leaves nothing out of the trace for good
 };
 [[nodiscard]] constexpr std::string_view name(TraceEffect effect) {
     return effect == TraceEffect::stops ? "stops" : effect == TraceEffect::may ? "may" : "note";
@@ -25,7 +25,7 @@ struct TraceCondition {
     TraceEffect effect{};
     std::string field;    ///< `TRCPRGCTLR.EN`
     std::string text;     ///< a sentence that names the field and its value
-    std::string remedy;   ///< what to write instead; empty: nothing needs to be written
+    std::string remedy;   ///< the setting to write instead; empty: none is needed
     std::string section;  ///< of UnitExplanation::document: `2.1`
     bool operator==(const TraceCondition&) const = default;
 };
@@ -40,7 +40,7 @@ struct TracedLevel {
 struct TraceContent {
     std::string what;   ///< `cycle counts`
     bool traced{};      ///< the registers ask for it, and the unit has it
-    std::string text;   ///< more about it: `at least 256 cycles apart (TRCCCCTLR.THRESHOLD)`; may be empty
+    std::string text;   ///< details: `at least 256 cycles apart (TRCCCCTLR.THRESHOLD)`; may be empty
     std::string field;  ///< `TRCCONFIGR.CCI`
 };
 
@@ -48,17 +48,18 @@ struct UnitExplanation {
     std::string unit;                        ///< `ETMv4.2`
     std::string document;                    ///< of the sections: `docs/spec/etm4-registers.md`
     std::vector<TraceCondition> findings{};  ///< about all levels
-    std::vector<TracedLevel> levels{};       ///< those that the unit can trace
-    std::vector<TraceContent> contents{};    ///< what is in the trace of an instruction that is traced
+    std::vector<TracedLevel> levels{};       ///< the levels that the unit can trace
+    std::vector<TraceContent> contents{};    ///< what the trace says about a traced instruction
     std::vector<std::string> undecided{};    ///< registers that decide whether there is trace, and were not given
-    std::vector<std::string> undescribed{};  ///< others that were not given, of which `contents` needs more
+    std::vector<std::string>
+        undescribed{};  ///< further registers that were not given; `contents` needs them for more detail
 
     /// Something keeps the unit from tracing at every level.
     [[nodiscard]] bool stopped() const {
         return std::any_of(findings.begin(), findings.end(),
                            [](const auto& f) { return f.effect == TraceEffect::stops; });
     }
-    /// At least at one level something may be traced.
+    /// Some code may be traced at one level or more.
     [[nodiscard]] bool traces() const {
         return !stopped() && std::any_of(levels.begin(), levels.end(), [](const TracedLevel& level) {
             return std::none_of(level.obstacles.begin(), level.obstacles.end(),

@@ -1,4 +1,4 @@
-/// What the explanations of all units have alike: findings, obstacles at each level, and registers that were not given.
+/// The common parts of all units' explanations: findings, obstacles at each level, and registers that were not given.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ public:
         return false;
     }
     [[nodiscard]] bool given(std::string_view register_name) const { return given_(register_name); }
-    /// From here on, what is missing decides no longer whether there is trace.
+    /// From here on, a missing register no longer decides whether there is trace.
     void describe() { missing_ = &out.undescribed; }
 
     void find(TraceEffect effect, std::string field, std::string text, std::string remedy, std::string section) {
@@ -50,7 +50,7 @@ public:
         }
         find(TraceEffect::may, std::move(first), message + ": the unit may do anything", "", std::move(section));
     }
-    /// What is in the way at each level is in the way of the unit.
+    /// An obstacle at every level becomes an obstacle of the unit.
     void lift() {
         if (out.levels.empty()) return;
         const std::vector<TraceCondition> candidates = out.levels[0].obstacles;

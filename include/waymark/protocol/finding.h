@@ -1,5 +1,5 @@
-/// Something that is wrong with a capture, or that its user should know: where, what was found, what was
-/// expected, why, and what to do.
+/// A problem of a capture, or a fact that its user should know: where, what was found, what was expected, why, and what
+/// to do.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 namespace waymark::protocol {
 
 enum class Severity : std::uint8_t {
-    error,    ///< decoding gives nothing, or what did not happen, until this is put right
+    error,    ///< decoding gives nothing, or flow that never happened, until this is put right
     warning,  ///< something is lost, or doubtful
-    note,     ///< normal, but explains what is missing
+    note,     ///< normal, but explains missing trace
 };
 [[nodiscard]] constexpr std::string_view name(Severity severity) {
     return severity == Severity::error ? "error" : severity == Severity::warning ? "warning" : "note";
@@ -22,9 +22,9 @@ enum class Severity : std::uint8_t {
 
 struct CaptureFinding {
     Severity severity{};
-    std::string kind;                ///< the same word for the same trouble: `context-id-size`
+    std::string kind;                ///< one word for each kind of problem: `context-id-size`
     std::string buffer, source;      ///< where; empty: the capture as a whole
-    std::optional<Offset> offset{};  ///< in the buffer: of the first byte that shows it; none: it has no place
+    std::optional<Offset> offset{};  ///< place in the buffer of the first byte that shows it; none: it has no place
     std::string found, expected, cause, advice;
     friend bool operator==(const CaptureFinding&, const CaptureFinding&) = default;
 };

@@ -1,5 +1,5 @@
-/// What units tell that trace no program flow: words of software, samples of the program counter, exceptions, accesses
-/// to watched addresses, counters. The same for every protocol that has such; see MessageSource.
+/// Messages of units that trace no program flow: words of software, samples of the program counter, exceptions,
+/// accesses to watched addresses, counters. The same for every protocol with such messages; see MessageSource.
 #pragma once
 
 #include <array>
@@ -16,39 +16,39 @@
 
 namespace waymark::protocol {
 
-/// What a message is about.
+/// The subject of a message.
 enum class MessageKind : std::uint8_t {
     text,       ///< software wrote `value` to `port`, or to `channel` as `master`
     sample,     ///< of the program counter: `pc`; absent: the core slept or did not permit it (`name`)
     exception,  ///< `number` and `change`
-    access,     ///< to a watched address: what the unit sent of `pc`, `address` and `value`
-    counters,   ///< those named in `name` wrapped; `value`: their bits
+    access,     ///< to a watched address: `pc`, `address` and `value`, as far as the unit sent them
+    counters,   ///< the counters in `name` wrapped; `value`: their bits
     time,       ///< of a clock that several units share: `value`
-    overflow,   ///< the unit lost what came here
-    reserved,   ///< a packet that the unit does not send: `number`, `value`
+    overflow,   ///< the unit lost trace here
+    reserved,   ///< a packet that the protocol reserves: `number`, `value`
     damage,     ///< bytes that are no packet
-    flag,       ///< what was written to a channel so far is a message
+    flag,       ///< the writes to a channel up to here are one message
     trigger,    ///< `value`
     frequency,  ///< at which timestamps count, in Hz: `value`
-    record,     ///< what several writes to a channel say by the layout that software uses: `record`
+    record,     ///< contents of several writes to a channel, by the layout that software uses: `record`
 };
 inline constexpr unsigned message_kinds = 13;
 [[nodiscard]] std::string_view name(MessageKind kind);
 
-/// What software wrote to a channel, up to the end of a message, by the layout that it uses.
+/// Contents of writes to a channel, up to the end of a message, by the layout that software uses.
 struct Record {
     std::string layout{}, type{};  ///< `sys-t`, `STRING:GENERIC`
-    std::string text{};            ///< of the message, UTF-8
+    std::string text{};            ///< text of the message, UTF-8
     std::string severity{}, client{}, guid{}, origin{}, location{};
     std::optional<std::uint32_t> unit{};
-    std::optional<std::uint64_t> time{};  ///< by a clock of software
+    std::optional<std::uint64_t> time{};  ///< by a clock of the software
     std::uint64_t bytes{};                ///< of the message
     std::optional<bool> checksum{};       ///< it is right
-    std::string problem{};                ///< why it, or a part, could not be read; empty: all was
+    std::string problem{};                ///< why the record, or a part, could not be read; empty: all was read
     friend bool operator==(const Record&, const Record&) = default;
 };
 
-/// One message. Where a packet says nothing of a field, it is absent or 0.
+/// One message. Fields that the packet does not have are absent or 0.
 struct Message {
     enum class Change : std::uint8_t { none, entered, left, returned };
     enum class Direction : std::uint8_t { unknown, read, write };
@@ -67,20 +67,20 @@ struct Message {
     bool confirmed{};
 
     std::optional<std::uint32_t> port{}, master{}, channel{};
-    /// It ends what was written to its channel.
+    /// It ends the writes of one message to its channel.
     bool marked{};
     std::optional<std::uint64_t> value{}, pc{}, address{};
-    std::uint8_t value_bytes{}, address_bits{};  ///< of a value of four bits, 0; of the address, its low bits
+    std::uint8_t value_bytes{}, address_bits{};  ///< of `value`, 0 if it has four bits; of `address`, its low bits
     std::optional<std::uint32_t> comparator{}, number{};
     Change change{};
     Direction direction{};
     std::shared_ptr<const Record> record{};
-    std::string name{};  ///< of an exception, of counters; of other kinds, a phrase or empty
+    std::string name{};  ///< name of an exception or of counters; of other kinds, a phrase or empty
 
     friend bool operator==(const Message&, const Message&) = default;
 };
-/// What a message says and when, as numbers, without where it lies and how sure that is: for comparisons of messages of
-/// one stream. 0 stands for what it does not say.
+/// Contents and time of a message as numbers, without its place and certainty: for comparisons of messages of one
+/// stream. Absent fields are 0.
 [[nodiscard]] std::array<std::uint64_t, 14> contents(const Message& message);
 [[nodiscard]] std::string_view name(Message::Change change);
 [[nodiscard]] std::string_view name(Message::Direction direction);
@@ -92,21 +92,21 @@ public:
     virtual void message(const Message& message) = 0;
 };
 
-/// A Reader that holds messages back until their time is known is one of these too.
+/// Also implemented by a Reader that holds messages back until their time is known.
 class HeldMessages {
 public:
     virtual ~HeldMessages() = default;
-    /// Nothing more may come for long: delivers them without a time.
+    /// No bytes may come for a long time: delivers the messages without a time.
     virtual void deliver_held() = 0;
 };
 
-/// A Configuration of a protocol with messages is one of these too.
+/// Also implemented by the Configuration of a protocol with messages.
 class MessageSource {
 public:
     virtual ~MessageSource() = default;
-    /// What the times of its messages are: `Message::cycles` or `Message::timestamp`.
+    /// The kind of its messages' times: `Message::cycles` or `Message::timestamp`.
     [[nodiscard]] virtual std::string_view clock() const { return "cycles"; }
-    /// The address that a comparator watches, by its register; nothing: it is not known.
+    /// The address that a comparator watches, by its register; nothing: unknown.
     [[nodiscard]] virtual std::optional<std::uint64_t> watched([[maybe_unused]] std::uint32_t comparator) const {
         return std::nullopt;
     }

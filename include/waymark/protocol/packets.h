@@ -1,4 +1,4 @@
-/// Packets of any protocol, for those who list or count them: names, fields, meaning, places. Not the fast path: a
+/// Packets of any protocol, for code that lists or counts them: names, fields, meaning, places. Not the fast path: a
 /// decoder reads packets through its protocol's own parser.
 #pragma once
 
@@ -26,13 +26,13 @@ public:
     virtual ~Reader() = default;
     /// The next bytes of the stream, borrowed for the call.
     virtual void feed(Bytes bytes) = 0;
-    /// What comes next does not follow what came before: `why` is framing, missing or stopped.
+    /// The next bytes do not follow the bytes before: `why` is framing, missing or stopped.
     virtual void reset(GapReason why) = 0;
     /// The stream ends here.
     virtual void finish() = 0;
-    /// Stream positions that will still be reported: where whatever is unfinished began.
+    /// Stream positions that the reader will still report: where its unfinished packets began.
     [[nodiscard]] virtual std::array<Offset, 2> pending() const = 0;
-    /// The bytes fed so far end inside a packet: those to come complete it.
+    /// The bytes fed so far end inside a packet: the next bytes complete it.
     [[nodiscard]] virtual bool amid_packet() const = 0;
 };
 
@@ -64,8 +64,7 @@ public:
     /// `target=0x17/1 cycles=12`.
     [[nodiscard]] virtual std::string fields_text() const = 0;
     virtual void visit(FieldVisitor& visitor) const = 0;
-    /// What it means, in the light of the packets before it: `to 0xc0010ef4 T32, IRQ`. Empty when the fields say it
-    /// all.
+    /// Its meaning, in the light of the packets before it: `to 0xc0010ef4 T32, IRQ`. Empty when the fields say it all.
     [[nodiscard]] virtual const std::string& meaning() const = 0;
 };
 
@@ -77,7 +76,7 @@ public:
     virtual void gap(const Gap& gap) = 0;
 };
 
-/// What a stream contains, without a program.
+/// The contents of a stream, without a program.
 struct Survey {
     struct Gaps {
         std::uint64_t times{}, bytes{};
@@ -86,14 +85,14 @@ struct Survey {
     std::map<std::string, std::uint64_t> packets{};  ///< by name
     std::uint64_t bytes_in_packets{};
     std::array<Gaps, gap_reasons> gaps{};
-    std::optional<Offset> first_sync{};  ///< of the first packet at which a decoder can begin; in the buffer
+    std::optional<Offset> first_sync{};  ///< Of the first packet at which a decoder can begin; position in the buffer.
     std::optional<std::uint64_t> first_timestamp{}, last_timestamp{};
     /// Packets that give the address again (Words::syncs), by the reason for which they were sent. Empty where a
     /// protocol does not distinguish reasons.
     std::vector<std::pair<std::string, std::uint64_t>> syncs{};
-    /// Packets that give the exception level or security state, by what they say: `EL1 Non-secure AArch64`.
+    /// Packets that give the exception level or security state, by that state: `EL1 Non-secure AArch64`.
     std::map<std::string, std::uint64_t> levels{};
-    /// What is wrong with it, beside gaps: sentences without the name of the source.
+    /// Problems of the stream, except gaps: sentences without the name of the source.
     std::vector<std::string> troubles{};
 
     /// Counts a packet.
@@ -103,7 +102,7 @@ struct Survey {
 /// Counts the packets of a stream.
 class Surveyor : public Reader {
 public:
-    /// What was counted so far.
+    /// The counts so far.
     [[nodiscard]] virtual Survey survey() const = 0;
 };
 

@@ -41,9 +41,9 @@ namespace waymark::protocol {
 class Configuration;
 class Protocol;
 
-// ---- what a unit is called, and how it was programmed
+// ---- names of a unit, and its programming
 
-/// The names of a protocol and its unit, as sentences and options have them.
+/// The names of a protocol and its unit, for sentences and options.
 struct Words {
     std::string_view unit;        ///< short, as `Answers::unit` has it: `PTM`
     std::string_view unit_title;  ///< `Program Trace Macrocell`
@@ -52,11 +52,11 @@ struct Words {
     std::string_view types;       ///< source types, as sentences list them: `PTM1.x and PFT1.x`
     /// The registers that decide how its bytes are read, where there are any: `ETMCR and ETMCCER`.
     std::string_view settings{};
-    std::string_view core_type{};  ///< of a core with such a unit, as far as the trace shows: `ARMv7-A`
+    std::string_view core_type{};  ///< type of a core with such a unit, as far as the trace shows: `ARMv7-A`
     /// Where a decoder can begin: `A-sync`, and its bytes, `00 00 00 00 00 80`.
     std::string_view sync{}, sync_bytes{};
     std::string_view syncs{};     ///< packets that give the address again, for Survey::syncs: `I-syncs`
-    std::string_view one_sync{};  ///< one of these: `I-sync`
+    std::string_view one_sync{};  ///< one such packet: `I-sync`
     /// Source types as captures spell them, in capitals and without their version, for is_type().
     std::array<std::string_view, 4> type_names{};
 };
@@ -80,13 +80,13 @@ struct Description {
     bool from_command_line = false;  ///< a bare trace file, whose registers options give
 };
 
-/// How the unit of a source was programmed, and what is wrong with its description: sentences.
+/// How the unit of a source was programmed, and the problems of its description: sentences.
 struct Configured {
     std::shared_ptr<const Configuration> configuration;
     std::vector<std::string> problems;
 };
 
-/// One property of a configuration, for reading: `cycle_accurate`, true.
+/// One property of a configuration, for people: `cycle_accurate`, true.
 struct Setting {
     std::string name;
     std::variant<bool, std::uint64_t, std::string> value;
@@ -102,7 +102,7 @@ enum class DecoderKind : std::uint8_t { fast, reference };
 
 struct DecoderOptions {
     DecoderKind kind = DecoderKind::fast;
-    /// Longest walk in bytes before the image is taken to be wrong; absent: as the decoder has it.
+    /// Longest walk in bytes; a longer one shows that the image is wrong. Absent: the decoder's own limit.
     std::optional<std::uint32_t> max_walk_bytes{};
 };
 
@@ -115,27 +115,27 @@ public:
 
 // ---- recognising bytes
 
-/// Bytes of one source that follow one another, and where they stood in the buffer.
+/// Bytes of one source that follow one another, and their place in the buffer.
 struct Stretch {
     std::vector<std::uint8_t> bytes{};
     OffsetMap offsets{};
     bool head = false;  ///< the source's first bytes in the buffer
-    /// Number of bytes at the end that may be the end mark of a buffer in bypass (coresight/bypass.h). They are, unless
-    /// the last packet needs them, which only a configuration decides.
+    /// Number of bytes at the end that may be the end mark of a buffer in bypass (coresight/bypass.h). They are the
+    /// mark, unless the last packet needs them, which only a configuration decides.
     std::size_t end_mark_bytes{};
 };
 
-/// Something that was tried, and what it gave.
+/// An attempt, and its result.
 struct Tried {
     std::string what, result;
     friend bool operator==(const Tried&, const Tried&) = default;
 };
 
-/// How sure a setting is that was inferred.
+/// How sure an inferred setting is.
 enum class Certainty : std::uint8_t {
-    assumed,  ///< nothing speaks for it: the value that most units have
-    likely,   ///< something speaks for it, and other values are possible
-    proven,   ///< the other values were tried, and are contradicted
+    assumed,  ///< no evidence: the value that most units have
+    likely,   ///< some evidence, and other values are possible
+    proven,   ///< the other values were tried, and the bytes contradict them
 };
 [[nodiscard]] constexpr std::string_view name(Certainty certainty) {
     return certainty == Certainty::proven ? "proven" : certainty == Certainty::likely ? "likely" : "assumed";
@@ -145,11 +145,11 @@ enum class Certainty : std::uint8_t {
 struct InferredField {
     std::string what, value;
     Certainty certainty{};
-    std::string proof;  ///< why, or what is missing
+    std::string proof;  ///< why, or which evidence is missing
     friend bool operator==(const InferredField&, const InferredField&) = default;
 };
 
-/// What a protocol found in bytes that it recognised, for its own later use.
+/// Findings of a protocol in bytes that it recognised, for its own later use.
 class Evidence {
 public:
     virtual ~Evidence() = default;
@@ -160,7 +160,7 @@ struct Identity {
     const Protocol* protocol = nullptr;  ///< null: not recognised
     std::vector<Tried> tried{};
     std::vector<InferredField> facts{};
-    /// More of what the bytes show: a word, and a sentence (`syncs`, `12 A-syncs, 1,024 bytes apart`).
+    /// Further findings: a word, and a sentence (`syncs`, `12 A-syncs, 1,024 bytes apart`).
     std::vector<std::pair<std::string, std::string>> remarks{};
     // Of protocols that are decoded with a configuration.
     std::shared_ptr<const Configuration> configuration{};  ///< inferred
@@ -168,10 +168,10 @@ struct Identity {
     std::uint64_t waypoints{};           ///< outcomes and addresses of branches in the trace
     std::optional<Offset> first_sync{};  ///< in the buffer
     // Of others.
-    std::uint64_t entries{}, lost_bytes{};  ///< samples or entries; bytes that are in none, or damaged in one
+    std::uint64_t entries{}, lost_bytes{};  ///< samples or entries; bytes outside all entries, or damaged in one
 };
 
-/// A configuration that a description and the bytes agree on, and what is wrong with the description.
+/// A configuration on which a description and the bytes agree, and the errors of the description.
 struct Settled {
     std::shared_ptr<const Configuration> configuration;
     std::vector<CaptureFinding> findings;  ///< without place
@@ -189,7 +189,7 @@ std::size_t feed(auto& reader, const Stretch& stretch, auto&& amid_packet) {
 
 // ---- the two classes that a protocol implements
 
-/// How one unit was programmed, and all that depends on it. Does not change; shared by all who read the source.
+/// How one unit was programmed, and all that depends on that. Does not change; all readers of the source share it.
 class Configuration {
 public:
     virtual ~Configuration() = default;
@@ -197,12 +197,12 @@ public:
     /// `other` is of the same protocol.
     [[nodiscard]] virtual bool equals(const Configuration& other) const = 0;
 
-    /// What a capture says of such a unit: the type of the source, and registers that configure it again.
+    /// How a capture describes such a unit: the type of the source, and registers that configure it again.
     [[nodiscard]] virtual std::string source_type() const = 0;
     [[nodiscard]] virtual std::vector<RegisterValue> registers() const = 0;
-    /// For reading, in the order in which they are shown.
+    /// For people, in the order in which lists show them.
     [[nodiscard]] virtual std::vector<Setting> settings() const = 0;
-    /// Of the traced core, as far as the trace shows: `ARMv7-A`.
+    /// Type of the traced core, as far as the trace shows: `ARMv7-A`.
     [[nodiscard]] virtual std::string core_type() const;
 
     /// `listener` is borrowed and must outlive the reader.
@@ -228,7 +228,7 @@ public:
 
     // The head of a stream: only where Protocol::recovers_head().
 
-    /// `held` has a place where decoding can begin, and enough after it to recover what came before.
+    /// `held` has a place where decoding can begin, and enough bytes after it to recover the flow before it.
     [[nodiscard]] virtual bool has_sync(Bytes held) const;
     [[nodiscard]] virtual follow::HeadRecovery recover_head(const isa::CodeReader& code,
                                                             std::span<const follow::CodeExtent> extents,
@@ -236,24 +236,24 @@ public:
     virtual void decode_head(const follow::HeadRecovery& head, const isa::CodeReader& code, Bytes stream,
                              flow::BatchWriter& out) const;
 
-    // What only a program proves.
+    // Properties that only a program proves.
 
-    /// Configurations that differ in nothing but what bytes without a program do not show, such as a return stack.
+    /// Configurations that differ only in settings that bytes without a program do not show, such as a return stack.
     [[nodiscard]] virtual std::vector<std::shared_ptr<const Configuration>> variants() const { return {}; }
     /// The same unit beside a core of another name (`Cortex-M33`) or architecture (`ARMv8-M`); null: nothing in the
     /// configuration depends on the core.
     [[nodiscard]] virtual std::shared_ptr<const Configuration> beside([[maybe_unused]] std::string_view core) const {
         return nullptr;
     }
-    /// A program agrees with `*this` and not with `described`, of which `*this` is a variant: what is wrong with the
-    /// description of `source`. Without place. As given: each setting that differs is an error.
+    /// A program agrees with `*this`, a variant of `described`, and not with `described`: the findings about the
+    /// description of `source`, without place. Each differing setting of the description is an error.
     [[nodiscard]] virtual std::vector<CaptureFinding> differences(const Configuration& described,
                                                                   std::string_view source) const;
-    /// Addresses at which the trace says that execution goes on: the targets of branches and of synchronisation.
+    /// Addresses at which execution continues by the trace: the targets of branches and of synchronisation.
     virtual void named_addresses(Bytes stream, const std::function<void(const follow::Place&)>& take) const;
 };
 
-/// A protocol of trace, and the unit that sends it. One object of each, never destroyed.
+/// A protocol of trace, and its unit. One object of each protocol, never destroyed.
 class Protocol {
 public:
     virtual ~Protocol() = default;
@@ -261,68 +261,68 @@ public:
 
     // Captures.
 
-    /// A source of this type (`PTM1.1`, in any case) sends it.
+    /// Sources of this type (`PTM1.1`, in any case) send this protocol.
     [[nodiscard]] virtual bool is_type(std::string_view source_type) const;
-    /// What a unit of that type is called for short (`Answers::unit`), where a protocol has units of several names.
+    /// The short name of a unit of that type (`Answers::unit`), where a protocol has units of several names.
     [[nodiscard]] virtual std::string_view unit_of([[maybe_unused]] std::string_view source_type) const {
         return words().unit;
     }
-    /// The source type that `--protocol NAME` means, in any case; empty: the name of another protocol.
+    /// The source type that `--protocol NAME` means, in any case; empty: the name belongs to another protocol.
     [[nodiscard]] virtual std::string type_of_option(std::string_view option) const;
-    /// The names that it takes, for messages and help; empty: it has none.
+    /// The names that `--protocol` accepts for it, for messages and help; empty: none.
     [[nodiscard]] virtual std::string_view option_names() const { return {}; }
     [[nodiscard]] virtual std::span<const RegisterOption> register_options() const { return {}; }
     /// Empty: the unit is on no trace bus.
     [[nodiscard]] virtual std::optional<TraceIdField> trace_id() const { return {}; }
-    /// The fields of a register that is described, by its name; of others none.
+    /// The fields of a register of a description, by its name; nothing for unknown names.
     virtual void visit_register(const RegisterValue& value, FieldVisitor& visitor) const;
-    /// Never fails: what a description lacks is assumed, with a problem. Only where is_type() can be true.
+    /// Never fails: settings that a description lacks are assumed, with a problem. Only where is_type() can be true.
     [[nodiscard]] virtual Configured configure(const Description& source) const;
 
-    /// The registers that were programmed to leave code out of the trace, by address or by a condition: `TRCVIIECTLR`.
-    /// Filters of exception levels are not among them: what these leave out shows in the trace. Registers that the
-    /// description lacks are taken for such that leave nothing out.
+    /// The registers whose programming keeps code out of the trace, by address or by a condition: `TRCVIIECTLR`.
+    /// Filters of exception levels are not among them: their effect is visible in the trace. Registers that the
+    /// description lacks are assumed to keep nothing out.
     [[nodiscard]] virtual std::vector<std::string> filters(
         [[maybe_unused]] const std::vector<RegisterValue>& registers) const {
         return {};
     }
-    /// Why the unit traces, or nothing, with these registers: those that visit_register() knows. What is not among them
-    /// is not judged. `core`: the type of the traced core; may be empty. None: this protocol does not explain its unit.
+    /// Why the unit traces, or nothing, with these registers, which visit_register() must know; others are not judged.
+    /// `core`: the type of the traced core; may be empty. None: this protocol does not explain its unit.
     [[nodiscard]] virtual std::optional<UnitExplanation> explain(
         [[maybe_unused]] const std::vector<RegisterValue>& registers, [[maybe_unused]] std::string_view core) const {
         return std::nullopt;
     }
 
-    // What it can do.
+    // Abilities of the protocol.
 
     /// There are decoders: Configuration::decoder and parallel_decoder.
     [[nodiscard]] virtual bool decodes_flow() const { return false; }
-    /// What ran before the first synchronisation can be recovered.
+    /// Flow before the first synchronisation can be recovered.
     [[nodiscard]] virtual bool recovers_head() const { return false; }
-    /// All cores with such a unit run A32 and T32 only, so a program for another machine is not what ran.
+    /// All cores with such a unit run A32 and T32 only, so a program for another machine cannot be the right one.
     [[nodiscard]] virtual bool aarch32_only() const { return false; }
-    /// Make units as models, for recordings; empty: it has none that fits flow/unit.h.
+    /// Units as models, for recordings; empty: none of this protocol fits flow/unit.h.
     [[nodiscard]] virtual std::span<const flow::UnitFactory* const> units() const { return {}; }
     /// As PacketView::name(), in the order of the specification.
     [[nodiscard]] virtual std::vector<std::string> packet_names() const = 0;
 
-    // Recognising bytes, and what is wrong with them.
+    // Recognising bytes, and finding their problems.
 
-    /// Adds to `out.tried` what was tried. True: it is trace of this protocol, and `out` has all that the bytes show.
-    /// Time is a small multiple of the bytes.
+    /// Adds to `out.tried` the attempts. True: the bytes are trace of this protocol, and `out` has all that they show.
+    /// The time is a small multiple of the bytes.
     [[nodiscard]] virtual bool identify(const std::vector<Stretch>& stretches, Identity& out) const = 0;
     /// The bytes of a source that was described, against its description.
     [[nodiscard]] virtual Settled settle(const Identity& identity, const Configuration& described,
                                          const std::vector<Stretch>& stretches, std::string_view source) const;
-    /// What is wrong with bytes that were recognised. `configuration`: the one that was settled on, null where there is
-    /// none; `buffer` is the name of their buffer.
+    /// Problems of recognised bytes. `configuration`: the settled configuration, null where there is none; `buffer` is
+    /// the name of their buffer.
     [[nodiscard]] virtual std::vector<CaptureFinding> health(const Identity& identity,
                                                              const Configuration* configuration,
                                                              const std::vector<Stretch>& stretches,
                                                              std::string_view buffer) const;
-    /// What trace and program contradict each other in, as a sentence.
+    /// A contradiction of trace and program, as a sentence.
     [[nodiscard]] virtual std::string sentence(const flow::Inconsistency& what) const;
-    /// A bare file holds such bytes, and no option says so: how to read it. `file`: its name.
+    /// For a bare file of such bytes without options: how to read it. `file`: its name.
     [[nodiscard]] virtual std::string how_to_read(std::string_view file) const = 0;
     /// The same in brief, for the end of `waymark info`.
     [[nodiscard]] virtual std::string next_step(std::string_view file) const = 0;

@@ -16,16 +16,16 @@ struct Arrangement {
         bool lost{};                      ///< trace between the piece before and this one is missing
         friend bool operator==(const Piece&, const Piece&) = default;
     };
-    std::vector<Piece> pieces{};          ///< the oldest first; each goes on where the one before ended, or has `lost`
-    std::vector<std::string> problems{};  ///< what is assumed, and what does not fit: sentences
+    std::vector<Piece> pieces{};          ///< the oldest first; each continues the one before, or has `lost`
+    std::vector<std::string> problems{};  ///< assumptions and contradictions: sentences
     std::string begins{}, ends{};  ///< where in the run, as in capture::Buffer; empty: nothing is known to be missing
     friend bool operator==(const Arrangement&, const Arrangement&) = default;
 };
 
-/// A Configuration of a unit that writes into a ring of memory is one of these too.
+/// Also implemented by the Configuration of a unit that writes into a ring of memory.
 class RingSource {
 public:
-    /// A dump larger than any memory that such a unit has is left as it lies.
+    /// A dump larger than any memory of such a unit stays in its own order.
     static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 26;
 
     virtual ~RingSource() = default;

@@ -1,4 +1,4 @@
-/// What QEMU's log (`-d int,exec,cpu`) shows of an AArch64 system: exceptions, exception returns, and registers where
+/// Events of an AArch64 system in QEMU's log (`-d int,exec,cpu`): exceptions, exception returns, and registers where
 /// `-dfilter` asks for them. Header only, for the plugin.
 ///
 /// The lines of one exception follow each other only where one processor runs at a time (`-accel tcg,thread=single`).
@@ -15,15 +15,15 @@ namespace waymark::record {
 
 struct A64Event {
     enum class Kind : std::uint8_t {
-        exception,         ///< one was taken: `number`, `exception_class`, `elr`, `pc`, `el`
+        exception,         ///< an exception was taken: `number`, `exception_class`, `elr`, `pc`, `el`
         exception_return,  ///< ERET: `pc`, `el`, `aarch32`; QEMU does not say which processor's
         registers,         ///< before the block at `pc`: `x`, `el`, `ns` if known
     } kind{};
-    std::uint32_t cpu{};              ///< not of an exception return
-    std::uint32_t number{};           ///< QEMU's, of the exception
+    std::uint32_t cpu{};              ///< absent on exception return
+    std::uint32_t number{};           ///< QEMU's number of the exception
     std::uint32_t exception_class{};  ///< ESR_ELx.EC
     std::uint64_t elr{};
-    std::uint64_t pc{};  ///< what is executed next
+    std::uint64_t pc{};  ///< address of the next instruction
     std::uint32_t el{};  ///< at `pc`
     bool aarch32{};      ///< the state at `pc` is AArch32
     std::optional<bool> ns{};
@@ -31,7 +31,7 @@ struct A64Event {
     friend bool operator==(const A64Event&, const A64Event&) = default;
 };
 
-/// Text in pieces as they come → events, in the order of the log. A line is used when its end is there.
+/// Text in pieces as they come → events, in the order of the log. A line counts once its end is there.
 class A64Log {
 public:
     template <class F>
@@ -85,7 +85,7 @@ private:
             complete_ = false;
             return whole;
         } else if (text.starts_with("...hand")) {
-            complete_ = false;  // QEMU stood in for whoever would have handled it (semihosting, PSCI)
+            complete_ = false;  // QEMU itself handled it (semihosting, PSCI)
         }
         return false;
     }

@@ -30,7 +30,7 @@ enum class A64Register : std::uint8_t {
     }
 }
 
-/// Nothing but the VMID depends on it.
+/// Only the VMID depends on it.
 [[nodiscard]] constexpr bool is_of_vmid_only(A64Register reg) {
     return reg == A64Register::vttbr_el2 || reg == A64Register::contextidr_el2;
 }

@@ -1,5 +1,5 @@
-/// What a recording of an AArch64 system knows of its processors: exception level, security state and Context ID, from
-/// what QEMU's log shows.
+/// The state of an AArch64 system's processors in a recording: exception level, security state and Context ID, from
+/// QEMU's log.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,13 @@ namespace waymark::record {
 /// an SMC that a higher exception level traps returns to itself.
 [[nodiscard]] flow::ExceptionClass a64_exception(std::uint32_t number, std::uint32_t exception_class,
                                                  bool returns_after);
-/// It is caused by an instruction that was entered and did not complete; of others, all before ELR completed.
+/// The instruction that caused it began and did not complete; with other exceptions, all instructions before ELR
+/// completed.
 [[nodiscard]] bool stops_instruction(flow::ExceptionClass kind);
 
 class A64State {
 public:
-    /// `vmid`: where the VMID that is traced comes from.
+    /// `vmid`: the register that holds the traced VMID.
     explicit A64State(flow::VmidRegister vmid = flow::VmidRegister::none) : vmid_(vmid) {}
     /// From here on, as `words::state` has it.
     void state(std::uint32_t bits);
@@ -45,8 +46,8 @@ private:
 };
 
 /// Places after an instruction that writes one of A64Register: the registers there show what it wrote. The places are
-/// in the image's executable parts, 4 bytes each, ascending, at most `most_watched_writes`. `vmid`: also of those that
-/// only the VMID depends on.
+/// in the image's executable parts, 4 bytes each, ascending, at most `most_watched_writes`. `vmid`: also writes to
+/// registers on which only the VMID depends.
 [[nodiscard]] std::vector<std::pair<Address, Address>> after_register_writes(const image::MemoryMap& memory, bool vmid);
 inline constexpr std::size_t most_watched_writes = 256;
 

@@ -1,5 +1,5 @@
-/// The AUX rings of a perf.data file with CoreSight trace, while it is recorded: ranges of trace that units sent, until
-/// they go to the file, and what is lost of them.
+/// The AUX rings of a perf.data file with CoreSight trace during recording: ranges of trace that units sent and the
+/// file does not have yet, and the bytes that the rings lose.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,28 @@ struct PerfRecorderOptions;
 
 class AuxRings {
 public:
-    /// Of the options, which are borrowed: the sink, what is lost, the size of a ring, and whether each is a thread's.
+    /// `options` is borrowed: the sink, the losses, the size of a ring, and whether each ring belongs to a thread.
     explicit AuxRings(const PerfRecorderOptions& options) : options_(options) {}
 
     struct Closed {
         std::uint64_t bytes{};  ///< in the ring
-        std::uint64_t lost{};   ///< of the range, and of older ones
+        std::uint64_t lost{};   ///< bytes lost of this range and older ones
     };
     /// A range of trace, which ends `at` a time, of the ring of a CPU or a thread.
     Closed close_range(std::uint32_t key, std::vector<std::uint8_t> trace, const capture::perf::PerfWriter::At& at);
 
-    /// So much waits that it should be written.
+    /// Enough bytes wait that writing them is worth it.
     [[nodiscard]] bool is_due() const;
-    /// What the rings hold goes to the file.
+    /// Writes the contents of the rings to the file.
     void drain(capture::perf::PerfWriter& writer);
 
 private:
     struct Ring {
-        std::uint64_t position{};             ///< of the next byte that the units write
+        std::uint64_t position{};             ///< position of the next byte that the units write
         std::vector<std::uint8_t> pending{};  ///< not in the file yet
         std::vector<std::pair<capture::perf::AuxRange, capture::perf::PerfWriter::At>> ranges{};  ///< nor these
     };
-    /// What a sink of `aux_bytes` keeps of a range. Returns the flags that say so; `lost` counts the bytes.
+    /// The part of a range that a sink of `aux_bytes` keeps. Returns the flags that say so; `lost` counts the bytes.
     [[nodiscard]] std::uint64_t lose(std::vector<std::uint8_t>& trace, std::uint64_t& lost) const;
 
     const PerfRecorderOptions& options_;

@@ -1,5 +1,5 @@
-/// Which instructions may begin and not complete: those that access memory, and so may fault, or that QEMU may start
-/// over. The plugin watches them; what it may have read in the wrong instruction set, the recorder sorts out.
+/// Which instructions may begin and not complete: instructions that access memory, and so may fault, or that QEMU may
+/// start over. The plugin watches them, perhaps in the wrong instruction set; the recorder corrects that.
 #pragma once
 
 #include <bit>

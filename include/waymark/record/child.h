@@ -1,4 +1,4 @@
-/// The program that a recorder starts: how it is started, and which signals it is passed.
+/// The program that a recorder starts: how it starts, and which signals are passed on to it.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ public:
     SignalHandlers& operator=(const SignalHandlers&) = delete;
     /// 0: to none.
     void pass_to(int program);
-    /// The signal that came last.
+    /// The last signal.
     [[nodiscard]] std::optional<int> received() const;
 
 private:

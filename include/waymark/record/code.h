@@ -22,12 +22,12 @@ struct Definition {
     std::string text{};               ///< QEMU's disassembly of the first instruction; empty: it had none
 };
 
-/// The plugin API does not show the T bit. Evidence: an address that is no multiple of four and a first instruction
-/// of two bytes are Thumb's; QEMU's own disassembler knows the state, so its text is held against both readings of the
-/// same bytes. Nothing if all of that leaves both possible (then how execution came there must decide).
+/// The plugin API does not show the T bit. Evidence: an address that is no multiple of four, and a first instruction of
+/// two bytes, are Thumb's; QEMU's own disassembler knows the state, so its text is compared with both readings of the
+/// same bytes. Nothing if both remain possible (then the way execution came there must decide).
 [[nodiscard]] std::optional<isa::Isa> instruction_set(const Definition& definition);
 
-/// What an instruction means beside tracing.
+/// The meaning of an instruction for a recording, beside tracing.
 enum class Special : std::uint8_t { none, system_call, undefined, breakpoint, wait };  ///< wait: WFI
 
 struct CodeInstruction {

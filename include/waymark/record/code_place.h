@@ -18,11 +18,10 @@ public:
     CodePlace(Address address) : address_(address) {}
     /// A symbol whose address is known.
     CodePlace(Address address, std::string symbol) : address_(address), name_(std::move(symbol)) {}
-    /// A symbol of `file`, a canonical path, or where that is empty of the file that is mapped first of those that have
-    /// one of this name.
+    /// A symbol of `file`, a canonical path; if that is empty, of the first mapped file that has a symbol of this name.
     CodePlace(std::string symbol, std::filesystem::path file) : symbol_(std::move(symbol)), file_(std::move(file)) {}
 
-    /// Nothing while no file that holds it is mapped; by the latest report else.
+    /// Nothing while no file that holds it is mapped; else by the latest report.
     [[nodiscard]] std::optional<Address> address() const { return address_; }
     /// Size of the symbol's function; 0 where that is not known, or where an address was given.
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
@@ -35,8 +34,8 @@ public:
 private:
     std::optional<Address> address_;
     std::uint64_t bytes_ = 0;
-    std::string name_;    ///< a symbol's whose address was known; empty: none was given
-    std::string symbol_;  ///< that is looked for; empty: the address is known
+    std::string name_;    ///< the symbol that has the given address; empty: the user gave none
+    std::string symbol_;  ///< the symbol to look for; empty: the address is known
     std::filesystem::path file_;
     /// By file: the symbol's address in it, without load bias, and its size.
     std::map<std::string, std::optional<std::pair<Address, std::uint64_t>>> found_;

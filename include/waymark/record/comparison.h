@@ -1,4 +1,4 @@
-/// Decoded ranges against those that executed.
+/// Compares decoded ranges with the executed ones.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace waymark::record {
 /// The first difference.
 struct Difference {
     std::uint64_t number{};              ///< of the range, counted from 1
-    Offset stream{}, capture{};          ///< of the packet that gave it
+    Offset stream{}, capture{};          ///< offset of the packet that gave it
     std::optional<TruthRange> executed;  ///< nothing: the truth ends there
     std::optional<TruthRange> decoded;   ///< nothing: the trace ends there
     std::optional<TruthRange> before;    ///< the last range both agree on
@@ -34,7 +34,7 @@ public:
     void keep(std::vector<TruthRange>& ranges) { kept_ = &ranges; }
 
     void consume(const flow::Batch& batch) override;
-    /// The trace is over. `cut_off`: the truth need not reach as far as the trace, nor the other way round.
+    /// The trace is over. `cut_off`: truth and trace need not end at the same place.
     void finish(bool cut_off);
 
     [[nodiscard]] const SourceTruth& sums() const { return sums_; }

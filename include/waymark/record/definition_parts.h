@@ -16,7 +16,7 @@
 
 namespace waymark::record {
 
-/// One part: its header and what follows that. Borrows from the chunk.
+/// One part: its header and the data behind it. Borrows from the chunk.
 class DefinitionPart {
 public:
     explicit DefinitionPart(std::span<const std::uint32_t> words)
@@ -38,13 +38,13 @@ public:
             return true;
     }
 
-    /// What follows the header.
+    /// The data behind the header.
     template <class Header>
     [[nodiscard]] Bytes after(const Header& header) const {
         return bytes_.subspan(sizeof header);
     }
 
-    /// The name that follows the header.
+    /// The name behind the header.
     template <class Header>
     [[nodiscard]] std::string_view name(const Header& header) const {
         const Bytes text = after(header);
@@ -66,7 +66,7 @@ private:
     Bytes bytes_;
 };
 
-/// Calls f(DefinitionPart) for each part; what makes no sense ends the chunk.
+/// Calls f(DefinitionPart) for each part; an impossible part ends the chunk.
 template <class F>
 void for_each_part(std::span<const std::uint32_t> parts, F&& f) {
     while (parts.size() >= 2) {

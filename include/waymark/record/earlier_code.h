@@ -1,5 +1,5 @@
-/// Which code ran before the recording began: where each block that was not recorded ended, and which way its branch
-/// went, which shows in the block after it.
+/// Which code ran before the recording began: where each unrecorded block ended, and which way its branch went, which
+/// the next block shows.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace waymark::record {
 
 class EarlierCode {
 public:
-    /// A part of a block ran, and was not recorded. An empty part says where the thread goes on.
+    /// A part of a block ran, and was not recorded. An empty part says where the thread continues.
     void ran(std::uint32_t thread, const Code& code, CompletedPart part);
-    /// The thread goes on elsewhere than where its last branch led, as in the handler of a signal.
+    /// The thread continues elsewhere than where its last branch led, as in the handler of a signal.
     void interrupted(std::uint32_t thread);
-    /// What is known so far. A branch whose way is not known yet went both.
+    /// The code found so far. A branch whose way is not known yet counts as having gone both ways.
     [[nodiscard]] capture::RanBefore found() const;
 
 private:
@@ -31,9 +31,10 @@ private:
         bool taken{}, passed{};
     };
     std::uint64_t instructions_ = 0;
-    std::unordered_map<std::uint64_t, std::uint64_t> ends_;  ///< by the address of a block, the furthest it ran
-    std::unordered_map<std::uint64_t, Ways> ways_;           ///< by the address of the branch
-    std::unordered_map<std::uint32_t, Branch> open_;         ///< by thread: the branch that ran last
+    std::unordered_map<std::uint64_t, std::uint64_t>
+        ends_;                                        ///< by the address of a block: the furthest end that it reached
+    std::unordered_map<std::uint64_t, Ways> ways_;    ///< by the address of the branch
+    std::unordered_map<std::uint32_t, Branch> open_;  ///< by thread: its last branch
 };
 
 }  // namespace waymark::record

@@ -1,4 +1,4 @@
-/// A recording of program flow from beginning to end: find out what it takes, run the program, report the outcome.
+/// A recording of program flow from beginning to end: check the options, run the program, report the outcome.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,14 @@
 
 namespace waymark::record {
 
-/// What is asked for. Messages name the options of the command line with which each is given.
+/// The user's wishes. Messages name the command-line option of each.
 struct FlowRecording {
     std::vector<std::string> program;  ///< with its arguments
     std::string folder;
     const flow::UnitFactory* units = nullptr;  ///< borrowed
-    std::string unit_name, aarch64_units;      ///< for messages: of `units`, of those that trace AArch64 programs
-    flow::UnitOptions unit;                    ///< without places and registers
+    std::string unit_name,
+        aarch64_units;       ///< for messages: names of `units`, and of the units that trace AArch64 programs
+    flow::UnitOptions unit;  ///< without places and registers
     std::string sysroot, start_at, stop_at, trigger_at;
     std::string registers;  ///< a file of settings
     std::vector<std::string> view_ranges, exclude_ranges;
@@ -46,13 +47,13 @@ struct FlowSetup {
     RecorderOptions recorder;
     QemuOptions qemu;
 };
-/// Errors: `usage`: what does not go together, or a place that is not known; `not_found`, `unreadable`, `bad_format`,
+/// Errors: `usage`: options that exclude each other, or an unknown place; `not_found`, `unreadable`, `bad_format`,
 /// `unsupported`: program, QEMU or its plugin.
 [[nodiscard]] Result<FlowSetup> set_up(const FlowRecording& options);
 
-/// How a unit is programmed without running the program: every place of the options has a fixed address. `program` may
-/// be empty; then all of them are addresses. `units` is not null. Errors: `usage`: a symbol is not known or has no
-/// fixed address; `unreadable`, `bad_format`: the file of registers.
+/// How a unit is programmed without running the program: every place in the options has a fixed address. `program` may
+/// be empty; then all places are addresses. `units` is not null. Errors: `usage`: a symbol is not known or has no fixed
+/// address; `unreadable`, `bad_format`: the file of registers.
 [[nodiscard]] Result<flow::UnitOptions> placed_unit(const FlowRecording& options);
 
 /// The trigger of an ETMv4 or ETE reaches the trace bus by its event 0. `option`: for messages, what asks for it.
@@ -63,7 +64,7 @@ void send_trigger_on_bus(flow::UnitOptions& unit, const flow::UnitFactory& units
 [[nodiscard]] Result<RecordOutcome> record_flow(const FlowRecording& options, FlowSetup setup,
                                                 const ShowRecording& show);
 
-/// How perf.data is made instead, beside what a snapshot folder would be made of.
+/// Options for making a perf.data file instead of a snapshot folder, besides the options of the latter.
 struct PerfRecording {
     std::string sink;               ///< `etr`, `trbe`; empty: the unit's usual one
     std::string loss = "none";      ///< or `late`, `snapshot`
@@ -74,7 +75,7 @@ struct PerfRecording {
     unsigned info_version = 1;
     bool context_in_vmid = false, sink_ids = false;
 };
-/// Runs the program, then the further ones. Errors: as above; of the further programs.
+/// Runs the program, then the further programs. Errors: as above, also for the further programs.
 [[nodiscard]] Result<RecordOutcome> record_perf(FlowSetup setup, const PerfRecording& options,
                                                 const ShowRecording& show);
 

@@ -1,5 +1,5 @@
-/// The code that executed, dated: memory as it was in one epoch of the recording. An epoch ends when code that executed
-/// in it has changed; each has buffers of its own, so every byte of trace is read with the code that ran.
+/// The executed code, dated: memory during one epoch of the recording. An epoch ends when code that executed in it has
+/// changed; each has its own buffers, so every byte of trace is read with the code that ran.
 #pragma once
 
 #include <array>
@@ -25,31 +25,31 @@ public:
     /// Files with pages are written into `folder`.
     explicit Images(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-    /// The bytes of a whole page; for the bytes around code that are never executed, from the next `add` there on.
+    /// The bytes of a whole page. They fill the gaps between executed code, from the next `add` there on.
     void saw_page(Address address, Bytes bytes);
 
-    /// No byte of this code contradicts one that executed in this epoch.
+    /// No byte of this code contradicts code that executed in this epoch.
     [[nodiscard]] bool fits(Address address, Bytes code) const;
     /// This code executes in this epoch. Precondition: it fits.
     void add(Address address, Bytes code);
     /// Code that executed in this epoch; empty if a part of it did not execute.
     [[nodiscard]] std::vector<std::uint8_t> executed(Address address, std::size_t bytes) const;
-    /// The next epoch begins, in which nothing has executed. What `archive` did not take is forgotten.
+    /// Begins the next epoch, in which nothing has executed. Pages that `archive` did not take are lost.
     void new_epoch();
-    /// This epoch is over: appends its pages to the pages of earlier epochs, without stretches that are there already;
+    /// Ends this epoch: appends its pages to the pages of earlier epochs, except stretches that are already there;
     /// `dumps` then names that file, and `remove_outdated` removes the one before. Errors: `unreadable`.
     [[nodiscard]] Status archive();
 
-    /// Something was added since the last `write`.
+    /// `add` added code since the last `write`.
     [[nodiscard]] bool changed() const { return changed_; }
-    /// Writes the pages of this epoch into a new file, if there is anything new; the one before stays until
-    /// `remove_outdated`, so that whoever reads the folder meanwhile finds what its description names. Errors:
+    /// Writes the pages of this epoch into a new file, if there are new ones; the old file stays until
+    /// `remove_outdated`, so that a reader of the folder finds the files that its description names. Errors:
     /// `unreadable`.
     [[nodiscard]] Status write();
     void remove_outdated();
-    /// The pages of this epoch as last written, for one core.
+    /// The last written pages of this epoch, for one core.
     [[nodiscard]] std::vector<capture::MemoryDump> dumps(const std::string& core) const;
-    /// Of code in all files.
+    /// Bytes of code in all files.
     [[nodiscard]] std::uint64_t bytes() const { return archived_bytes_ + held_.size() * page_bytes; }
 
 private:
@@ -73,12 +73,12 @@ private:
 
     std::filesystem::path folder_, file_;
     std::vector<std::filesystem::path> outdated_;
-    std::map<std::uint64_t, Held> held_;  ///< of this epoch, by address / page size
+    std::map<std::uint64_t, Held> held_;  ///< pages of this epoch, by address / page size
     std::map<std::uint64_t, Seen> seen_;
     std::vector<Stretch> stretches_;  ///< of `file_`
     unsigned epoch_ = 1, version_ = 0;
-    std::uint64_t archived_bytes_ = 0;                                ///< without the page that the file begins with
-    std::unordered_multimap<std::uint64_t, std::uint64_t> archived_;  ///< by hash of a stretch: where it is
+    std::uint64_t archived_bytes_ = 0;                                ///< without the page with which the file begins
+    std::unordered_multimap<std::uint64_t, std::uint64_t> archived_;  ///< by hash of a stretch: its place in the file
     bool changed_ = false;
 };
 

@@ -1,5 +1,5 @@
-/// Sequences of blocks that a thread executed before, by the numbers of their blocks: what the truth adds for each, and
-/// what the unit made of the sequence (docs/decisions/0024-remembered-sequences.md).
+/// Sequences of blocks that a thread executed before, by the numbers of their blocks: the sums that the truth adds for
+/// each, and the unit's prepared form (docs/decisions/0024-remembered-sequences.md).
 #pragma once
 
 #include <algorithm>
@@ -18,12 +18,13 @@ namespace waymark::record {
 /// Blocks that each begin behind a branch and end with the next.
 struct KnownSequence {
     static constexpr std::size_t blocks = flow::PreparedSequence::most_blocks;
-    /// Numbers of blocks, two in each: of the one whose branch comes first, and of those that it and the others led to.
+    /// Numbers of blocks, two in each word: the block whose branch comes first, and the blocks that this branch and the
+    /// next ones led to.
     struct Key {
         std::array<std::uint64_t, (blocks + 1) / 2> pairs{};
 
         Key() = default;
-        /// `first`: of the block whose branch comes first; `others`: `blocks` of them.
+        /// `first`: the block whose branch comes first; `others`: the `blocks` blocks behind it.
         WM_INLINE Key(std::uint32_t first, const std::uint32_t* others) {
             pairs[0] = first | std::uint64_t{others[0]} << 32;
             for (std::size_t n = 1; n < pairs.size(); ++n)
@@ -32,7 +33,7 @@ struct KnownSequence {
         [[nodiscard]] WM_INLINE std::uint32_t number(std::size_t n) const {
             return static_cast<std::uint32_t>(pairs[n / 2] >> (n % 2 == 0 ? 0 : 32));
         }
-        /// Without a call and without a jump for each.
+        /// Compares without a call and without a jump for each word.
         [[nodiscard]] WM_INLINE bool is(const Key& other) const {
             std::uint64_t differs = 0;
             for (std::size_t n = 0; n < pairs.size(); ++n) differs |= pairs[n] ^ other.pairs[n];
@@ -43,18 +44,18 @@ struct KnownSequence {
         std::uint64_t start, end;
     };
     Key key{};
-    std::uint32_t instructions{};  ///< of the blocks that were led to
+    std::uint32_t instructions{};  ///< instructions of the blocks behind the first
     std::array<Executed, blocks> ranges{};
     std::unique_ptr<flow::PreparedSequence> prepared{};
-    /// The same for a unit that cannot take it at once; cycles are counted from the beginning.
+    /// The sequence for a unit that cannot take it at once; cycles count from its beginning.
     std::unique_ptr<std::array<flow::RetiredBlock, blocks>> retired{};
 };
 
-/// A table that does not grow: each sequence has one slot, and takes it from another one when it is seen for the second
-/// time. Where few sequences are found again, none is looked for during a while.
+/// A table that does not grow: each sequence has one slot, and takes it from another sequence when it is seen for the
+/// second time. Where few sequences are found again, the table stops searching for a while.
 class KnownSequences {
 public:
-    /// Null: it is not known, or cannot be taken at once.
+    /// Null: the sequence is unknown, or the unit cannot take it at once.
     [[nodiscard]] WM_INLINE const KnownSequence* find(const KnownSequence::Key& key) {
         const std::size_t slot = slot_of(key);
         const KnownSequence& found = slots_[slot];
@@ -64,17 +65,17 @@ public:
         ++hits_;
         return &found;
     }
-    /// It was not found: true if it is to be learnt now.
+    /// The sequence was not found. True: learn it now.
     [[nodiscard]] bool missed(const KnownSequence::Key& key) {
         if (tries_ >= tries_of_a_look) look();
         const std::size_t slot = slot_of(key);
-        if (slots_[slot].key.is(key)) return false;  // the unit does not take it
+        if (slots_[slot].key.is(key)) return false;  // the unit cannot take it at once
         std::uint64_t tag = 0;
         for (const std::uint64_t pair : key.pairs) tag = tag * 31 + pair;
         return std::exchange(seen_[slot], tag) == tag;
     }
     [[nodiscard]] KnownSequence& slot(const KnownSequence::Key& key) { return slots_[slot_of(key)]; }
-    /// None is to be looked for now.
+    /// Searching is paused now.
     [[nodiscard]] bool rests() const { return pause_ != 0; }
     /// `count` blocks were followed without looking up a sequence.
     void followed(std::size_t count) { pause_ -= std::min(pause_, count); }

@@ -19,31 +19,31 @@ class Modules {
 public:
     static constexpr std::uint32_t none = 0xffffffff;
 
-    /// Where code was mapped from; `name` empty: from no file. A repeated report changes nothing. The time is that of
-    /// the recording's clock, as everywhere here.
+    /// The file from which code was mapped; `name` empty: no file. A repeated report changes nothing. All times in this
+    /// class are of the recording's clock.
     void mapped(const MapPart& part, std::string_view name, std::uint64_t time);
     void unmapped(const UnmapPart& part, std::uint64_t time);
-    /// It was not unmapped after all.
+    /// The unmapping did not happen after all.
     void still_mapped(const StillMappedPart& part);
     /// The module that contains an address, by the latest report; `none`: not known.
     [[nodiscard]] std::uint32_t at(Address address) const;
 
-    /// Code of another module ran at addresses of this one, in this epoch: it needs a new one.
+    /// Code of another module ran at addresses of this one in this epoch, so a new epoch is needed.
     [[nodiscard]] bool conflicts(std::uint32_t module) const;
     /// Code of this module is about to run. Precondition: no conflict.
     void run(std::uint32_t module, std::uint64_t time);
     void new_epoch();
 
-    /// Code of this module ran that is not recorded.
+    /// Code of this module ran without being recorded.
     void ran_unrecorded(std::uint32_t module);
-    /// A file of which such code ran is mapped elsewhere too, or was unmapped: its code is not known by address.
+    /// A file with unrecorded code that ran is mapped elsewhere too, or was unmapped: its code is not known by address.
     [[nodiscard]] bool unrecorded_moved() const;
 
     /// A source began or stopped to trace a thread.
     void source_began(const std::string& source, std::uint32_t thread, std::uint64_t time);
     void source_ended(const std::string& source, std::uint64_t time);
 
-    /// Modules of which something ran, in the order in which they were mapped.
+    /// Modules with code that ran, in the order in which they were mapped.
     [[nodiscard]] capture::ModuleMap map() const;
 
 private:
@@ -59,7 +59,7 @@ private:
         bool ended_by_it = false;       ///< and its time
     };
 
-    struct Files;  ///< what was read of files, so that each is opened once
+    struct Files;  ///< contents of files, so that each is opened once
 
     std::vector<Held> held_;
     std::shared_ptr<Files> files_;

@@ -11,11 +11,11 @@ namespace waymark::record {
 
 class OutputLock {
 public:
-    /// Of a folder that exists. Errors: `usage`: another recording writes there; `unreadable`: it cannot be opened.
+    /// Locks an existing folder. Errors: `usage`: another recording writes there; `unreadable`: it cannot be opened.
     /// Where a file system has no locks, none is taken.
     [[nodiscard]] static Result<OutputLock> of_folder(const std::filesystem::path& folder);
-    /// Of a folder that is made where it is not there, and removed by whoever holds the lock. `path`: the output, which
-    /// messages name. Errors as above.
+    /// Locks a folder, which is made if it does not exist, and removed by the process that holds the lock. `path`: the
+    /// output, which messages name. Errors as above.
     [[nodiscard]] static Result<OutputLock> of_new_folder(const std::filesystem::path& folder,
                                                           const std::filesystem::path& path);
 

@@ -1,4 +1,4 @@
-/// A perf.data file during recording: the file and its records on processes, which are the same for every unit. The
+/// A perf.data file during recording: the file and its records about processes, which are the same for every unit. The
 /// recorder of the unit adds the trace.
 #pragma once
 
@@ -29,10 +29,10 @@ void like_tracking_event(capture::perf::Attr& attr);
 
 class RecordedPerfFile {
 public:
-    /// Replaces a perf.data file that is there, and nothing else. All is written to the folder `PATH.part`, which is
-    /// locked meanwhile, and moved to its place by `finish_with_truth`; without it nothing is left, and an earlier file
-    /// stays. What a killed recording left in that folder is removed. Errors: `usage`: something else is there, or
-    /// another recording writes there; `unreadable`.
+    /// Replaces an existing perf.data file, and no other file. All is written to the folder `PATH.part`, which is
+    /// locked meanwhile, and moved to its place by `finish_with_truth`; without that call nothing is left, and an
+    /// earlier file stays. Files of a killed recording in that folder are removed. Errors: `usage`: another recording
+    /// writes there, or PATH is another kind of file; `unreadable`.
     [[nodiscard]] static Result<std::unique_ptr<RecordedPerfFile>> create(const std::filesystem::path& path,
                                                                           std::vector<capture::perf::Attr> attrs);
     ~RecordedPerfFile();
@@ -42,13 +42,13 @@ public:
     [[nodiscard]] capture::perf::PerfWriter& writer() { return *writer_; }
     /// Another perf.data file was there before.
     [[nodiscard]] bool replaced() const { return replaced_; }
-    /// Where a file goes that will be beside the perf.data file, with this suffix: `.truth.txt`.
+    /// The path, while recording, of a file that will stand beside the perf.data file, with this suffix: `.truth.txt`.
     [[nodiscard]] std::filesystem::path beside(std::string_view suffix) const;
     /// An error that names such a file, with the name that it will have.
     [[nodiscard]] Error as_placed(Error error) const;
 
-    /// MMAP2 records for the executable pieces of a mapping of process `at.pid`, but for those it has had since the
-    /// file was mapped; `name` empty: of no file.
+    /// Writes MMAP2 records for the executable pieces of a mapping of process `at.pid`, except those written since the
+    /// file was mapped; `name` empty: no file.
     void mapped(const MapPart& part, std::string_view name, const capture::perf::PerfWriter::At& at);
     /// Process `pid` unmaps this. perf.data has no record for it, but the next mapping there counts as new.
     void unmapped(std::uint32_t pid, const UnmapPart& part);
@@ -63,15 +63,15 @@ public:
         std::vector<std::string> command{};
         capture::perf::RecordedPart part{};
     };
-    /// The end: what is in memory is written, then features, index and header. Errors: `unreadable`.
+    /// Ends the file: writes buffered records, then features, index and header. Errors: `unreadable`.
     [[nodiscard]] Status finish(const Machine& machine);
 
-    /// Writes what truly ran beside the file, and moves all to their places. Errors: `unreadable`.
+    /// Writes the truth beside the file, and moves all files to their places. Errors: `unreadable`.
     [[nodiscard]] Status finish_with_truth(std::string_view truth);
 
-    /// Writes out what is in memory. Errors: `unreadable`: something could not be written, now or before.
+    /// Writes buffered records. Errors: `unreadable`: writing failed, now or before.
     [[nodiscard]] Status flush();
-    /// Whether something could not be written.
+    /// Whether writing failed.
     [[nodiscard]] Status status() const;
 
 private:
@@ -90,8 +90,8 @@ private:
     };
     [[nodiscard]] Status place();
     static void forget(std::vector<Mapped>& known, std::uint64_t address, std::uint64_t bytes);
-    std::map<std::uint32_t, std::vector<Mapped>> mapped_;  ///< by process: what its MMAP2 records say
-    std::vector<capture::perf::BuildId> build_ids_;        ///< of the files that were mapped
+    std::map<std::uint32_t, std::vector<Mapped>> mapped_;  ///< by process: the contents of its MMAP2 records
+    std::vector<capture::perf::BuildId> build_ids_;        ///< build IDs of the mapped files
 };
 
 /// `FILE.truth.txt`.

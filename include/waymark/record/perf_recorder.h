@@ -33,15 +33,15 @@
 
 namespace waymark::record {
 
-/// Where the units' trace goes.
+/// Where the units' trace is stored.
 enum class TraceSink : std::uint8_t {
     etr,   ///< one for all CPUs, in CoreSight frames
     trbe,  ///< one for each CPU, its unit's bytes as they are
 };
 
-/// What is lost of the trace.
+/// Which trace is lost.
 enum class TraceLoss : std::uint8_t {
-    none,      ///< buffers are read when they are half full
+    none,      ///< none: buffers are read when they are half full
     late,      ///< buffers are read too late: an ETR wraps, a TRBE is full for a while
     snapshot,  ///< only at the end: each AUX ring holds its newest bytes
 };
@@ -55,10 +55,10 @@ struct PerfRecorderOptions {
     /// A ring for each thread instead of one for each CPU: neither context IDs nor timestamps.
     bool per_thread = false;
     std::uint32_t cpus = 4;
-    std::uint64_t aux_bytes = 1U << 20;  ///< of each AUX ring, and of the memory of a sink
+    std::uint64_t aux_bytes = 1U << 20;  ///< size of each AUX ring, and of a sink's memory
     TraceLoss loss = TraceLoss::none;
     unsigned info_version = 1;  ///< of AUXTRACE_INFO
-    bool sink_ids = false;      ///< AUX_OUTPUT_HW_ID says for which sink a trace ID is
+    bool sink_ids = false;      ///< AUX_OUTPUT_HW_ID records name the sink of each trace ID
     bool truth_ranges = false;  ///< a file per thread with every range
     bool aarch64 = false;
     std::uint64_t limit_instructions = 0;
@@ -69,12 +69,12 @@ struct PerfRecorderOptions {
 /// Unit, sink and form of the file. Errors: `usage`.
 [[nodiscard]] Status check(const PerfRecorderOptions& options);
 
-/// What was recorded so far.
+/// Counts of the recording so far.
 struct PerfRecorded {
     std::uint64_t instructions{}, ranges{}, trace_bytes{}, aux_ranges{};
-    std::uint64_t lost_bytes{};  ///< trace that the units sent and that is in no AUXTRACE record
+    std::uint64_t lost_bytes{};  ///< trace that the units sent and that no AUXTRACE record has
     std::uint32_t processes{}, threads{}, cpus{};
-    bool began{}, stopped{};  ///< `start_at` was reached; a limit or `stop_at` was
+    bool began{}, stopped{};  ///< `start_at` was reached; a limit or `stop_at` was reached
     bool start_known{}, stop_known{};
     bool replaced{};  ///< another file was there before
 };
@@ -90,7 +90,7 @@ public:
     [[nodiscard]] Status flush() override;
     /// The program has ended, and another one follows in the same session, with threads and processes of its own.
     void next_program(std::vector<std::string> command);
-    /// The end: the units are stopped, then index, header and truth are written.
+    /// Ends the file: stops the units, then writes index, header and truth.
     [[nodiscard]] Status finish(bool complete);
 
     [[nodiscard]] bool stopped() const override { return recorded_.stopped; }
@@ -102,12 +102,12 @@ private:
         std::optional<Definition> definition;  ///< until its instruction set is known
         Code code;
     };
-    /// A process: the program, or a forked child, which has all blocks its parent had.
+    /// A process: the program, or a forked child, which has all blocks of its parent.
     struct Process {
         std::uint32_t pid{}, parent_pid{}, parent_tid{};  ///< no parent: the program
         std::vector<std::shared_ptr<Block>> blocks{};
         std::vector<OrdinaryBlock> rows{};                          ///< of these blocks, for Tracker::follow
-        std::vector<std::pair<MapPart, std::string>> early_maps{};  ///< that came before its pid was known
+        std::vector<std::pair<MapPart, std::string>> early_maps{};  ///< mappings that came before its pid was known
     };
     struct Thread {
         Thread(Clock& clock, const flow::UnitFactory& units)
@@ -115,10 +115,10 @@ private:
         std::uint32_t number{}, pid{}, tid{};
         Process* process{};
         Tracker tracker;
-        std::optional<std::uint32_t> cpu{};  ///< on which it runs, or ran last
+        std::optional<std::uint32_t> cpu{};  ///< CPU on which it runs, or ran last
         bool ended = false;
-        std::uint32_t held = 0;                 ///< the block entered last, until it is known whether it ran to its end
-        std::optional<std::uint32_t> cut{};     ///< its first instruction that did not complete, as the plugin saw it
+        std::uint32_t held = 0;                 ///< the last entered block, until it is known whether it ran to its end
+        std::optional<std::uint32_t> cut{};     ///< its first instruction that did not complete, by the plugin
         std::optional<std::uint32_t> signal{};  ///< a signal of which some `half` words are still missing
         std::vector<std::uint32_t> halves{};
         std::size_t truth{};
@@ -128,15 +128,15 @@ private:
     /// The memory of an ETR or a TRBE.
     struct Memory {
         std::vector<std::uint8_t> bytes{};
-        std::unique_ptr<coresight::Formatter> formatter{};  ///< of an ETR, once something came
+        std::unique_ptr<coresight::Formatter> formatter{};  ///< formatter of an ETR, once trace came
     };
     struct Cpu {
         std::uint32_t number{};
         coresight::TraceId id{};
         Thread* running = nullptr;
-        std::uint64_t since{};  ///< the clock when it began to run
+        std::uint64_t since{};  ///< the clock when the thread began to run
         std::unique_ptr<flow::Unit> unit{};
-        ByteCollector trace{};  ///< that the unit sent, for the sink to take
+        ByteCollector trace{};  ///< trace that the unit sent, for the sink
         Memory own{};           ///< used where `shares_sink()` is false
         bool announced{};       ///< its trace ID was reported
     };
@@ -148,7 +148,7 @@ private:
     void define_thread(Process& p, const ThreadPart& part, std::string_view name);
     void introduce(Thread& t);
     void run(Thread& t, std::span<const std::uint32_t> words);
-    /// The block entered last ran: completed_part().
+    /// Settles how far the last entered block ran: completed_part().
     void settle(Thread& t, std::optional<std::uint32_t> end = {});
     void execute(Thread& t, std::uint32_t id, CompletedPart part);
     /// The decoded block; null if there is no block with this number.
@@ -157,9 +157,9 @@ private:
     /// Gives the thread a CPU, if it has none.
     void schedule(Thread& t);
     void start_unit(Cpu& c);
-    /// The event is switched off: what the CPU's unit sent becomes a range of the ring, or part of one.
+    /// The event is switched off: the trace of the CPU's unit becomes a range of the ring, or part of one.
     void stop_unit(Cpu& c);
-    /// Takes what the unit sent into the sink.
+    /// Moves the unit's trace into the sink.
     void collect(Cpu& c);
     void stop_all();
     void end(Thread& t);
@@ -180,7 +180,7 @@ private:
 
     PerfRecorderOptions options_;
     RecordedExtent extent_;
-    std::vector<std::string> program_;  ///< with its arguments: the one that runs
+    std::vector<std::string> program_;  ///< the running program with its arguments
     capture::perf::TimeConversion conversion_;
     Clock clock_;
     std::unique_ptr<RecordedPerfFile> file_;

@@ -1,4 +1,4 @@
-/// Runs a program under QEMU with Waymark's plugin and feeds what it executes to a recording.
+/// Runs a program under QEMU with Waymark's plugin and feeds the executed code to a recording.
 #pragma once
 
 #include <cstdint>
@@ -20,32 +20,32 @@ struct QemuOptions {
     std::vector<std::string> qemu_arguments{};  ///< before the program
     std::vector<std::string> program;           ///< with its arguments
     bool aarch64 = false;                       ///< an AArch64 program
-    bool exact = true;                          ///< false: faster, a fault inside a block is not seen
-    bool memory = false;                        ///< accesses too: what a profile of an AArch64 program is made from
-    bool sized = false;     ///< accesses of a 32-bit program with their sizes, and `exact`: what record/dpu.h takes
+    bool exact = true;                          ///< false: faster, but faults inside a block are not noticed
+    bool memory = false;                        ///< accesses too: for the profile of an AArch64 program
+    bool sized = false;     ///< accesses of a 32-bit program with their sizes, and `exact`: for record/dpu.h
     bool threads = false;   ///< with the kernel's numbers of threads and their names, as with `memory` and `sized`
     bool children = false;  ///< forked children too, as processes (ring.h, ProcessPart); goes with `threads`
     bool input = true;      ///< standard input is the program's; false: only if it is a terminal
     bool signals = false;   ///< for a Linux program: QEMU's log reports which signals are delivered
-    /// A whole system: addresses [first, second) where QEMU's log is to show how execution came there; the vector
-    /// tables and where execution begins. Empty: a Linux program.
+    /// A whole system: addresses [first, second) for which QEMU's log shows how execution came there; the vector tables
+    /// and the place where execution begins. Empty: a Linux program.
     std::vector<std::pair<Address, Address>> watched{};
 };
 
 /// How the program ended.
 struct Ending {
     enum class Kind : std::uint8_t { exited, signalled } kind = Kind::exited;
-    int code{};                    ///< exit status, or number of the signal
-    std::optional<int> interrupt;  ///< number of a signal that we were sent and passed on
-    bool killed{};                 ///< by us, because nothing could be written any more
-    std::uint32_t process{};       ///< its number, which it saw itself
-    bool ended{};                  ///< by us, because the recorder wanted no more
+    int code{};                    ///< exit status, or the number of the signal that ended it
+    std::optional<int> interrupt;  ///< number of a signal that Waymark got and passed on
+    bool killed{};                 ///< Waymark ended it, because writing failed
+    std::uint32_t process{};       ///< the process number that the program itself saw
+    bool ended{};                  ///< Waymark ended it, because the recording was complete
 };
 
-/// A program on PATH. Errors: `not_found`; the message names the Debian package it is in.
+/// A program on PATH. Errors: `not_found`; the message names its Debian package.
 [[nodiscard]] Result<std::filesystem::path> find_qemu(const std::string& name, const std::string& package);
 
-/// libwaymark-qemu.so, where the build or the installation put it beside this program. Errors: `not_found`.
+/// libwaymark-qemu.so, in the place relative to this program where build and installation put it. Errors: `not_found`.
 [[nodiscard]] Result<std::filesystem::path> find_plugin();
 
 /// Called about five times a second.

@@ -1,5 +1,5 @@
 /// QEMU's own log as the plugin reads it: what the plugin API does not show of an exception, which is that there was
-/// one, what it was and where it returns to. Of a whole system that is `-d int,exec,cpu`, limited to vector tables; of
+/// one, what it was and where it returns to. Of a whole system that is `-d int,exec,cpu`, limited to vector tables; for
 /// a Linux program the trace events of delivered signals. Header only, for the plugin.
 #pragma once
 
@@ -18,7 +18,7 @@ struct LoggedEntry {
     std::uint32_t cpu{};
     /// QEMU's number of the exception that led there; nothing: none did.
     std::optional<std::uint32_t> exception{};
-    std::uint32_t pc{}, lr{};  ///< lr: of the mode the exception led to
+    std::uint32_t pc{}, lr{};  ///< lr: of the mode in which the exception is handled
     std::uint32_t psr{};
     bool ns{}, hyp{}, thumb{};
     friend bool operator==(const LoggedEntry&, const LoggedEntry&) = default;
@@ -53,7 +53,7 @@ private:
     std::string rest_;
 };
 
-/// Text in pieces as they come → entries, in the order of the log. A line is used when its end is there.
+/// Text in pieces as they come → entries, in the order of the log. A line counts once its end is there.
 class QemuLog {
 public:
     template <class F>
@@ -79,7 +79,7 @@ private:
             taken_[last_].reset();
             if (number(text, "exception ", 10, value)) taken_[last_] = value;
         } else if (text.starts_with("...hand")) {
-            taken_[last_].reset();  // QEMU stood in for whoever would have handled it (semihosting, PSCI)
+            taken_[last_].reset();  // QEMU itself handled it (semihosting, PSCI)
         } else if (text.starts_with("Trace ")) {
             open_ = {};
             complete_ = number(text, "Trace ", 10, open_.cpu) && open_.cpu < max_cpus;
@@ -111,8 +111,8 @@ private:
 /// A signal for which a thread of a Linux program goes to its handler.
 struct LoggedSignal {
     std::uint32_t number{};
-    bool raised{};          ///< by an instruction of the thread, so no other sent it
-    std::uint64_t frame{};  ///< where the program's stack now has what was interrupted
+    bool raised{};          ///< by an instruction of the thread, not by another sender
+    std::uint64_t frame{};  ///< address of the interrupted state on the program's stack
     bool with_info{};       ///< the frame begins with a siginfo_t (SA_SIGINFO)
     friend bool operator==(const LoggedSignal&, const LoggedSignal&) = default;
 };
@@ -129,7 +129,7 @@ public:
         lines_.feed(text, [&](std::string_view line) {
             std::uint32_t value = 0;
             if (line.find("user_queue_signal ") != line.npos) {
-                // Only an instruction's own signal is queued; what others send comes from the host.
+                // Only the signal of an instruction is queued; signals of other senders come from the host.
                 if (LogLines::number(line, " signal ", 10, value)) queued_ = value;
             } else if (line.find("user_handle_signal ") != line.npos) {
                 open_ = {};
@@ -157,8 +157,8 @@ struct SignalFrame {
     static constexpr std::uint32_t thumb = 0x20;      ///< in the CPSR
 };
 
-/// The same for an AArch64 program, from where the frame begins: a siginfo_t, and a ucontext with flags, link, stack, a
-/// mask of 128 bytes, the fault address, x0 to x30 and sp, aligned to 16 bytes.
+/// The same for an AArch64 program, from the beginning of the frame: a siginfo_t, and a ucontext with flags, link,
+/// stack, a mask of 128 bytes, the fault address, x0 to x30 and sp, aligned to 16 bytes.
 inline constexpr std::uint64_t a64_frame_pc = 128 + 440;
 
 }  // namespace waymark::record

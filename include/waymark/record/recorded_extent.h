@@ -19,11 +19,11 @@ struct CompletedPart {
 };
 
 /// How far execution came in a block that it entered at its beginning. `end`: the first instruction that did not
-/// complete, where that is known, and whether it began; else `cut`, which the plugin saw; else it ran to its end.
+/// complete, where known, and whether it began; else `cut`, from the plugin; else the block ran to its end.
 [[nodiscard]] CompletedPart completed_part(const Code& code, std::optional<std::uint32_t> end, bool stopped,
                                            std::optional<std::uint32_t> cut);
 
-/// From where execution first reaches one place until it reaches another; without them from the beginning, and to the
+/// From where execution first reaches one place until it reaches another; without places, from the beginning and to the
 /// end.
 class RecordedExtent {
 public:
@@ -33,19 +33,20 @@ public:
     /// A file is mapped, which may hold the places.
     void mapped(const MapPart& part, std::string_view name);
 
-    /// What is recorded of a block.
+    /// The recorded part of a block.
     struct Piece {
         CompletedPart part;
         bool stops{};     ///< recording ends behind it
         bool has_stop{};  ///< the block has the place where it ends, whether execution reached that or not
     };
-    /// Nothing: recording has not begun yet. `anyway`: of this thread it has, and this does not begin the others.
+    /// Nothing: recording has not begun yet. `anyway`: record this thread; recording of the others does not begin by
+    /// that.
     [[nodiscard]] std::optional<Piece> piece(const Code& code, CompletedPart part, bool anyway = false);
 
     [[nodiscard]] bool began() const { return began_; }
     [[nodiscard]] const std::optional<CodePlace>& start() const { return start_; }
     [[nodiscard]] const std::optional<CodePlace>& stop() const { return stop_; }
-    /// It is known where they lie.
+    /// The address of the place is known.
     [[nodiscard]] bool start_known() const { return start_ && start_->address(); }
     [[nodiscard]] bool stop_known() const { return stop_ && stop_->address(); }
 

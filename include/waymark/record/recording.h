@@ -1,4 +1,4 @@
-/// What takes in the chunks that QEMU's plugin fills (record/ring.h).
+/// The interface that takes the chunks filled by QEMU's plugin (record/ring.h).
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace waymark::record {
 class Recording {
 public:
     virtual ~Recording() = default;
-    /// A chunk of definitions. Borrowed for the call, like that of `execution`.
+    /// A chunk of definitions. The memory is borrowed for the call, also for `execution`.
     virtual void definitions(std::span<const std::uint32_t> parts) = 0;
-    /// A chunk of what a thread executed.
+    /// A chunk of the execution of a thread.
     virtual void execution(std::uint32_t thread, std::span<const std::uint32_t> chunk) = 0;
-    /// Writes out what is there, so that little is missing if the recording is cut off by force.
+    /// Writes all buffered data, so that little is missing if the recording is cut off by force.
     [[nodiscard]] virtual Status flush() = 0;
     /// Nothing further is recorded.
     [[nodiscard]] virtual bool stopped() const = 0;
-    /// What kept something from being written, once it happened.
+    /// The first error of writing, if there was one.
     [[nodiscard]] virtual const std::optional<Error>& failure() const = 0;
 };
 

@@ -14,15 +14,15 @@
 
 namespace waymark::record {
 
-/// What a word of a chunk says. 1 to `max_block`: that block was entered, and ran to its end unless `cut` follows.
+/// Meanings of a chunk's words. 1 to `max_block`: that block was entered, and ran to its end unless `cut` follows.
 namespace words {
 inline constexpr std::uint32_t max_block = 0x7fffffff;
 inline constexpr std::uint32_t kind_mask = 0xff000000, value_mask = 0x00ffffff;
 /// The block named just before stopped at the instruction with this index, which did not complete.
 inline constexpr std::uint32_t cut = 0x81000000;
-/// A system call with this number was made by the instruction that ended the block before.
+/// The instruction that ended the block before made a system call with this number.
 inline constexpr std::uint32_t system_call = 0x82000000;
-/// The thread is over.
+/// The thread ended.
 inline constexpr std::uint32_t thread_end = 0x83000000;
 /// An exception, with QEMU's number, was taken after the block named just before, or within it. Five `half` words
 /// follow: the link register (low half, high half), the address of the vector, and the state of the handler. Ten of an
@@ -38,27 +38,27 @@ inline constexpr std::uint32_t state = 0x86000000;
 inline constexpr std::uint32_t signal = 0x87000000;
 inline constexpr std::uint32_t raised = 0x100;
 /// An AArch64 system wrote the system register that the value names (record/a64_registers.h) with the instruction that
-/// ended the block named just before. Four `half` words with what it wrote follow, low half first; `unread`: they are
-/// 0, since QEMU's log does not show it.
+/// ended the block named just before. Four `half` words with the written value follow, low half first; `unread`: they
+/// are 0, since QEMU's log does not show it.
 inline constexpr std::uint32_t written = 0x88000000;
 inline constexpr std::uint32_t unread = 0x100;
 /// Bits of a state.
 inline constexpr std::uint32_t ns = 1, hyp = 2, thumb = 4;
-/// And of an AArch64 system: the exception level from bit 3 on; whether the state is AArch32; whether QEMU's log shows
-/// `ns`, which is unknown otherwise.
+/// Further bits for an AArch64 system: the exception level from bit 3 on; whether the state is AArch32; whether QEMU's
+/// log shows `ns`, which is unknown otherwise.
 inline constexpr unsigned el_bit = 3;
 inline constexpr std::uint32_t el_mask = 3U << el_bit, aarch32 = 0x20, ns_known = 0x40;
-/// An access to memory that completed, where they are recorded: the instruction's index in the block named last in bits
-/// 29:21, 53 bits of the virtual address below them and in the word that follows, which may be 0.
+/// A completed access to memory, where accesses are recorded: the instruction's index in the last named block in bits
+/// 29:21, 53 bits of the virtual address below them and in the next word, which may be 0.
 inline constexpr std::uint32_t access = 0xc0000000, access_mask = 0xc0000000;
 inline constexpr unsigned access_index_bit = 21;
 inline constexpr std::uint32_t access_index_mask = 0x1ff, access_high_mask = 0x001fffff;
 /// Where accesses of 32-bit programs are recorded with their size, bits of the first word: the size, as a power of two,
-/// and whether it stores.
+/// and whether the access is a store.
 inline constexpr unsigned access_size_bit = 0;
 inline constexpr std::uint32_t access_size_mask = 7, access_store = 8;
-/// The system call by which a program writes to DP_TD (guest/waymark_dpu.h), where accesses are so recorded. Linux has
-/// none of this number. Two `half` words with the datum follow, low half first.
+/// The system call by which a program writes to DP_TD (guest/waymark_dpu.h), where accesses are recorded with their
+/// size. Linux has no call with this number. Two `half` words with the datum follow, low half first.
 inline constexpr std::uint32_t user_data_call = 0xd9d0;
 }  // namespace words
 
@@ -69,7 +69,8 @@ struct Chunk {
     static constexpr std::size_t capacity = 16 * 1024 - 5;
     std::atomic<ChunkState> state;
     ChunkKind kind;
-    std::uint32_t thread;  ///< execution: whose, counted from 1: threads in the order they appeared, or processors
+    /// Execution: number of the thread or processor, from 1, threads in the order in which they appeared.
+    std::uint32_t thread;
     std::atomic<std::uint32_t> owner;  ///< the kernel's number of the process that fills it
     std::atomic<std::uint32_t> count;  ///< definitions: words in use; execution: set when queued
     std::array<std::uint32_t, capacity> data;
@@ -90,7 +91,7 @@ enum class PartKind : std::uint32_t {
 /// of its first instruction.
 struct BlockPart {
     PartKind kind = PartKind::block;
-    std::uint32_t words{};  ///< of this part, header included
+    std::uint32_t words{};  ///< words of this part, header included
     std::uint32_t id{};
     std::uint32_t instructions{};
     std::uint32_t code_bytes{};
@@ -107,7 +108,7 @@ struct PagePart {
 };
 inline constexpr std::uint32_t page_bytes = 4096;
 
-/// Where code that is about to run was mapped from. Followed by `name_bytes` of the file's name; none: no file.
+/// The origin of code that is about to run. The `name_bytes` of the file's name follow; none: no file.
 struct MapPart {
     PartKind kind = PartKind::map;
     std::uint32_t words{};
@@ -116,8 +117,8 @@ struct MapPart {
     std::uint32_t name_bytes{};
 };
 
-/// The program is about to unmap this: earlier reports about this memory no longer hold. Sent before the kernel does
-/// it, since another thread may map something else there before the system call has returned.
+/// The program is about to unmap this memory: earlier reports about it no longer hold. Sent before the kernel unmaps
+/// it, since another thread may map other code there before the system call has returned.
 struct UnmapPart {
     PartKind kind = PartKind::unmap;
     std::uint32_t words{};
@@ -125,15 +126,16 @@ struct UnmapPart {
     std::uint64_t number{};  ///< of this report
 };
 
-/// The system call that an UnmapPart announced left all as it was: what that part ended still holds.
+/// The system call that an UnmapPart announced changed nothing: the reports that the part ended hold again.
 struct StillMappedPart {
     PartKind kind = PartKind::still_mapped;
     std::uint32_t words{};
     std::uint64_t number{};  ///< of the UnmapPart
 };
 
-/// Where forked children are recorded: what follows in this chunk is of this process, at first with all blocks and
-/// mappings that its parent had. Each of its chunks of definitions begins so; one that does not is of the program.
+/// Where forked children are recorded: the rest of this chunk concerns this process, which at first has all blocks and
+/// mappings of its parent. Each of its chunks of definitions begins with this part; a chunk without it concerns the
+/// program.
 struct ProcessPart {
     PartKind kind = PartKind::process;
     std::uint32_t words{};
@@ -142,7 +144,7 @@ struct ProcessPart {
 };
 
 /// A thread's numbers in the kernel, written before its first chunk, and again when its name changes. Its name follows;
-/// none: that of the program.
+/// none: the program's name.
 struct ThreadPart {
     PartKind kind = PartKind::thread;
     std::uint32_t words{};
@@ -155,13 +157,13 @@ struct Ring {
     static constexpr std::uint32_t chunk_count = 96;
 
     std::uint64_t magic;
-    std::atomic<std::uint32_t> queued;  ///< how many chunks were ever queued
-    std::atomic<std::uint32_t> taken;   ///< how many of these were taken out
-    std::atomic<std::uint32_t> stop;    ///< the recorder wants no more; the program runs on
+    std::atomic<std::uint32_t> queued;  ///< number of chunks ever queued
+    std::atomic<std::uint32_t> taken;   ///< number of chunks taken out
+    std::atomic<std::uint32_t> stop;    ///< the recording is complete; the program runs on
     std::atomic<std::uint32_t> attached;
     std::uint32_t recorder;                        ///< the kernel's number of the process that takes chunks
-    std::atomic<std::uint32_t> threads;            ///< how many numbers of threads were given
-    std::atomic<std::uint32_t> processes;          ///< how many forked children there were
+    std::atomic<std::uint32_t> threads;            ///< number of thread numbers assigned
+    std::atomic<std::uint32_t> processes;          ///< number of forked children
     std::atomic<std::uint32_t> queueing_for;       ///< the process that queues a chunk; 0: none
     std::array<std::uint32_t, chunk_count> queue;  ///< queue[n % chunk_count]: index of the n-th chunk queued
     std::array<Chunk, chunk_count> chunks;

@@ -11,21 +11,21 @@
 
 namespace waymark::record {
 
-/// What a word `words::signal` and its halves (record/ring.h) say.
+/// Contents of a word `words::signal` and its halves (record/ring.h).
 struct DeliveredSignal {
     int number{};
     bool raised{};      ///< by the thread's own instruction
-    isa::Place back{};  ///< where the handler returns to
+    isa::Place back{};  ///< the place to which the handler returns
     DeliveredSignal(std::uint32_t value, std::span<const std::uint32_t> halves, bool aarch64);
 };
 
 struct SignalException {
     flow::ExceptionClass kind = flow::ExceptionClass::irq;
-    /// Of the block entered last: its first instruction that did not complete; none: the block ran to its end.
+    /// First instruction of the last entered block that did not complete; none: the block ran to its end.
     std::optional<std::uint32_t> end{};
-    bool executed{};  ///< the instruction that raised it counts as executed, so execution does not go on at `back`
+    bool executed{};  ///< the instruction that raised it counts as executed, so execution does not continue at `back`
 };
-/// `held`: the block entered last, null if there is none. `undefined_executes`: flow::UnitFactory's.
+/// `held`: the last entered block, null if there is none. `undefined_executes`: flow::UnitFactory's.
 [[nodiscard]] SignalException exception_of(const DeliveredSignal& signal, const Code* held, bool undefined_executes);
 
 }  // namespace waymark::record

@@ -1,5 +1,5 @@
-/// What each thread executed, decoded from trace of CPUs between which threads move: how often each address ran, held
-/// against the truth of the threads. The order between CPUs is not compared.
+/// The execution of each thread, decoded from trace of CPUs between which threads move: how often each address ran,
+/// compared with the truth of the threads. The order between CPUs is not compared.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace waymark::record {
 
-/// How often addresses were executed: by the address at which that changes, by how much.
+/// How often addresses were executed, as a list of changes: address and difference.
 class ExecutedAddresses {
 public:
     void add(std::uint64_t start, std::uint64_t end, std::int64_t times) {
@@ -27,9 +27,9 @@ public:
     }
     struct Change {
         std::uint64_t address{};
-        std::int64_t more{};  ///< times that it ran here more often than in the other
+        std::int64_t more{};  ///< number of executions here minus those in the other
     };
-    /// The first address that ran more often than in `other`, or else more seldom; nothing: they are equal.
+    /// The first address that ran more often than in `other`, or else less often; nothing: they are equal.
     [[nodiscard]] std::optional<Change> difference(const ExecutedAddresses& other) const;
     /// The first address that ran more often than in `other`.
     [[nodiscard]] std::optional<Change> excess(const ExecutedAddresses& other) const;
@@ -43,13 +43,13 @@ struct ThreadExecution {
     ExecutedAddresses addresses;
     std::uint64_t instructions{};
 };
-/// By thread; that of no thread that is known is `nothing`.
+/// By thread; executions of unknown threads are under `nothing`.
 using ThreadExecutions = std::map<std::optional<std::uint32_t>, ThreadExecution>;
 
-/// Takes the decoded flow of one source, with addresses as they were.
+/// Takes the decoded flow of one source, with the addresses of its own memory.
 class ThreadExecutionSink final : public flow::Sink {
 public:
-    /// The thread that a context means; nothing: it names none.
+    /// The thread that a context names; nothing: it names none.
     using ThreadOf = std::function<std::optional<std::uint32_t>(const flow::Context&)>;
     explicit ThreadExecutionSink(ThreadOf thread_of) : thread_of_(std::move(thread_of)) {
         thread_ = thread_of_(flow::Context{});
@@ -66,12 +66,12 @@ private:
     std::uint64_t no_memory_ = 0;
 };
 
-/// What the ranges of a truth executed. `comparable`: whether the code at an address is in a file; what is not is left
+/// Executions in the ranges of a truth. `comparable`: whether the code at an address is in a file; other code is left
 /// out, and its instructions are counted in `left_out`. Lost ranges are left out.
 [[nodiscard]] ThreadExecution execution_of(RangeReader& truth, const std::function<bool(std::uint64_t)>& comparable,
                                            std::uint64_t& left_out);
 
-/// The thread of a SourceTruth beside perf.data, `PID/TID`; nothing: it is none.
+/// The thread of a SourceTruth beside perf.data, `PID/TID`; nothing: it belongs to no thread.
 [[nodiscard]] std::optional<std::uint32_t> thread_of_truth(const SourceTruth& truth);
 
 }  // namespace waymark::record

@@ -23,10 +23,9 @@ namespace waymark::record {
 
 class TraceBuffers {
 public:
-    /// `ram_bytes`: number of bytes that each buffer keeps, the last ones, as the RAM of an ETB does; it is written out
-    /// as a whole. 0: all bytes.
-    /// `sink`: each buffer is one like this instead, programmed as sink::program_of() has it. Precondition: its
-    /// check().
+    /// `ram_bytes`: number of bytes that each buffer keeps, the last ones, as the RAM of an ETB does; the RAM is
+    /// written out as a whole. 0: all bytes.
+    /// `sink`: each buffer is a sink like this instead, programmed by sink::program_of(). Precondition: its check().
     TraceBuffers(std::uint64_t ram_bytes, std::optional<sink::SinkSetup> sink)
         : ram_bytes_(ram_bytes), setup_(std::move(sink)) {}
     TraceBuffers(const TraceBuffers&) = delete;
@@ -34,30 +33,30 @@ public:
     ~TraceBuffers();
 
     [[nodiscard]] bool is_open() const { return formatter_ != nullptr || sink_ != nullptr; }
-    /// Begins the next one. Errors: `unreadable`: the file cannot be created; the buffer is open all the same.
+    /// Begins the next buffer. Errors: `unreadable`: the file cannot be created; the buffer is open all the same.
     [[nodiscard]] Status open(std::filesystem::path file);
-    /// Bytes of a source, for the one that is open.
+    /// Adds bytes of a source to the open buffer.
     void add(coresight::TraceId id, Bytes bytes);
-    /// A sink: the edge of its trigger input, behind all bytes that it was given.
+    /// For a sink: an edge of its trigger input, behind all bytes added so far.
     void trigger();
-    /// A sink that stopped by its trigger takes nothing more.
+    /// Whether the sink stopped by its trigger, and takes no more bytes.
     [[nodiscard]] bool stopped() const { return sink_ && sink_->stopped(); }
-    /// The sink that is open; null: there is none.
+    /// The open sink; null: there is none.
     [[nodiscard]] const sink::Tmc* sink() const { return sink_.get(); }
-    /// The last frame is filled up. A sink is flushed and stopped, as software does it before it reads.
+    /// Fills up the last frame. Flushes and stops a sink, as software does before it reads.
     void flush();
-    /// Bytes of frames that were not written yet.
+    /// Bytes of frames that are not written yet.
     [[nodiscard]] std::size_t waiting() const { return frames_.size(); }
     /// Writes whole frames: into the RAM if there is one, else into the file. Errors: `unreadable`, with errno's
     /// reason.
     [[nodiscard]] Status write();
     /// Writes what RAM or sink holds, oldest frame first; nothing without one. Errors: `unreadable`.
     [[nodiscard]] Status write_ram() const;
-    /// The one that is open is complete.
+    /// Completes the open buffer.
     void close();
 
     [[nodiscard]] bool wrapped() const { return replaced() != 0; }
-    /// Bytes of the buffer that is open that later ones took the place of.
+    /// Bytes of the open buffer that later bytes replaced.
     [[nodiscard]] std::uint64_t replaced() const;
     /// Bytes of all buffers, and how many of them are still there.
     [[nodiscard]] std::uint64_t sent_bytes() const { return sent_ + frames_.size() + (sink_ ? sink_->written() : 0); }
@@ -78,7 +77,7 @@ private:
     std::unique_ptr<sink::Tmc> sink_;
     std::unique_ptr<flow::RegisterPort> port_;  ///< of `sink_`
     std::uint64_t sent_ = 0, file_bytes_ = 0;
-    std::uint64_t replaced_before_ = 0;  ///< of buffers that were closed
+    std::uint64_t replaced_before_ = 0;  ///< the same of closed buffers
 };
 
 }  // namespace waymark::record

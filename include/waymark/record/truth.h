@@ -1,4 +1,4 @@
-/// What really executed, beside a recording, so that a decoder can be held against it. `truth.txt` has per source the
+/// The truth beside a recording: the code that really executed, to check a decoder. `truth.txt` has per source the
 /// number of ranges and instructions and an ordered hash, as `flow::Totals` has; on request a file per source has every
 /// range.
 ///
@@ -39,15 +39,15 @@ inline constexpr std::uint64_t truth_hash_start = 1469598103934665603U;
 /// Sums over one source of a capture.
 struct SourceTruth {
     std::string source;
-    std::uint64_t ranges{}, instructions{};  ///< that are to be found in the trace
+    std::uint64_t ranges{}, instructions{};  ///< ranges and instructions to be found in the trace
     std::uint64_t hash = truth_hash_start;   ///< over these
     std::uint64_t lost_ranges{}, lost_instructions{};
     /// Executed after the last waypoint, which no unit traces.
     std::uint64_t unfinished_instructions{};
-    std::string file{};  ///< with every range, relative to the capture; empty: there is none
-    bool wrapped{};      ///< its buffer did not hold it all: only the end can be found in the trace
-    bool stopped{};      ///< its buffer stopped before it did: the end is not in the trace
-    /// That the unit was programmed not to trace (flow::SelectedBlocks).
+    std::string file{};  ///< file with every range, relative to the capture; empty: there is none
+    bool wrapped{};      ///< its buffer did not hold all: only the end can be found in the trace
+    bool stopped{};      ///< its buffer stopped before the source did: the end is not in the trace
+    /// Ranges that the unit was programmed not to trace (flow::SelectedBlocks).
     std::uint64_t filtered_ranges{}, filtered_instructions{};
 
     void add(const TruthRange& range) {
@@ -64,8 +64,8 @@ struct SourceTruth {
 };
 
 struct Truth {
-    bool complete{};                  ///< the recording came to its end; else it was cut off and the sums may lag
-    std::deque<SourceTruth> sources;  ///< those in it stay where they are while others are added
+    bool complete{};  ///< the recording came to its end; else it was cut off and the sums may be incomplete
+    std::deque<SourceTruth> sources;  ///< its elements stay in place while others are added
     friend bool operator==(const Truth&, const Truth&) = default;
 };
 
@@ -76,7 +76,7 @@ inline constexpr const char* truth_file = "truth.txt";
 [[nodiscard]] Result<Truth> truth_from_text(const std::string& text, const std::string& name);
 /// Errors: `not_found`, `unreadable`, `bad_format`.
 [[nodiscard]] Result<Truth> read_truth(const std::filesystem::path& folder);
-/// The same of one file, as that beside perf.data (perf_truth_file).
+/// The same from one file, as the one beside perf.data (perf_truth_file).
 [[nodiscard]] Result<Truth> read_truth_file(const std::filesystem::path& path);
 
 /// Writes ranges: a number for each distinct range, in LEB128. 0 introduces a new one (start, bytes, instructions) that
@@ -86,7 +86,7 @@ public:
     /// Errors: `unreadable`.
     [[nodiscard]] static Result<std::unique_ptr<RangeWriter>> create(const std::filesystem::path& path);
     void add(const TruthRange& range);
-    /// Writes out what is buffered; false once something could not be written.
+    /// Writes buffered bytes; false once writing failed.
     bool flush();
 
 private:
@@ -114,7 +114,7 @@ private:
     bool failed_ = false;
 };
 
-/// Reads them again, in constant memory but for one row per distinct range.
+/// Reads ranges back, in constant memory except for one row per distinct range.
 class RangeReader {
 public:
     /// Errors: `not_found`, `unreadable`.

@@ -1,4 +1,4 @@
-/// Where a bare-metal image has its vector tables: QEMU's log is asked how execution came to these places.
+/// Where a bare-metal image has its vector tables: for these places QEMU's log shows how execution reached them.
 #pragma once
 
 #include <vector>

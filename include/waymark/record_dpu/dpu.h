@@ -37,10 +37,11 @@ struct DpuRecorded {
     std::uint64_t instructions{}, cycles{}, lines{}, lost{}, user_data{}, switches{};
     std::uint64_t entries{};                ///< accepted by the unit
     std::uint64_t nexus_bytes{};            ///< of messages
-    std::optional<std::uint64_t> buffer{};  ///< lines the buffer holds; none: everything is kept
-    std::uint64_t readouts{}, overruns{};   ///< request mode: interrupts served; of them: trace was overwritten unread
-    std::array<std::uint64_t, services> served{};  ///< interrupts and debug exceptions, readouts left out
-    std::string debug_state{};                     ///< why the core stopped in debug state; empty: it did not
+    std::optional<std::uint64_t> buffer{};  ///< number of lines that the buffer holds; none: all are kept
+    std::uint64_t readouts{},
+        overruns{};  ///< request mode: interrupts served; and how often trace was overwritten unread
+    std::array<std::uint64_t, services> served{};  ///< interrupts and debug exceptions, without readouts
+    std::string debug_state{};                     ///< why the core stopped in debug state; empty: it did not stop
     std::uint32_t threads{};
     bool replaced{};   ///< another recording was in the folder before
     bool shared_id{};  ///< more than 254 threads at a time: some shared a task ID
@@ -54,7 +55,7 @@ class RecordedImages;
 
 class DpuRecorder final : public Recording {
 public:
-    /// Makes the folder. Precondition: resolve(options). Errors: `usage`: it holds something else; `unreadable`.
+    /// Makes the folder. Precondition: resolve(options). Errors: `usage`: it has other contents; `unreadable`.
     [[nodiscard]] static Result<std::unique_ptr<DpuRecorder>> create(DpuOptions options);
     ~DpuRecorder() override;
 
@@ -63,11 +64,11 @@ public:
     [[nodiscard]] Status flush() override;
     [[nodiscard]] bool stopped() const override { return stopped_; }
     [[nodiscard]] const std::optional<Error>& failure() const override { return failure_; }
-    /// The end: the unit is stopped and drained; buffer, description and truth are written. `ended`: `whole_run`, or a
-    /// sentence on what ended the recording before the program was at its end.
+    /// Ends the recording: stops and drains the unit; writes buffer, description and truth. `ended`: `whole_run`, or a
+    /// sentence on why the recording ended before the program did.
     [[nodiscard]] Status finish(std::string_view ended);
     [[nodiscard]] DpuRecorded recorded() const;
-    /// Nothing was recorded: what this recorder wrote is removed, and the folder if it made it; what was there is back.
+    /// Nothing was recorded: removes the files of this recorder, and the folder if it made it; earlier files are back.
     void discard();
 
 private:
@@ -83,7 +84,8 @@ private:
     struct Block {
         std::optional<Definition> definition;  ///< until its instruction set is known
         Code code;
-        std::vector<std::pair<std::uint32_t, std::uint32_t>> lines;  ///< and instructions in each, in order
+        std::vector<std::pair<std::uint32_t, std::uint32_t>>
+            lines;  ///< and the number of instructions of each, in order
         std::vector<Watch> watches;
         Happened happened;
         std::uint32_t module = Modules::none;
@@ -91,18 +93,18 @@ private:
     struct Thread {
         std::uint32_t number{};
         std::uint8_t id{};
-        std::uint32_t held = 0;  ///< the block entered last
+        std::uint32_t held = 0;  ///< the last entered block
         std::optional<std::uint32_t> cut{};
         std::vector<Access> accesses{};
         bool wide = false;  ///< the next word is the second of an access
         Access access{};
-        std::vector<std::uint32_t> halves{};  ///< what DP_TD is given
+        std::vector<std::uint32_t> halves{};  ///< the halves of the datum for DP_TD
         unsigned halves_due = 0;
         std::uint32_t last_pc{};
         isa::Isa isa = isa::Isa::a32;
         std::uint32_t arrival{};                ///< destination of its last item
-        std::optional<std::uint32_t> stands{};  ///< where it goes on, once it executed anything
-        std::optional<isa::Isa> expected{};     ///< and in which instruction set, if a branch shows it
+        std::optional<std::uint32_t> stands{};  ///< the place where it continues, once it executed anything
+        std::optional<isa::Isa> expected{};     ///< and the instruction set there, if a branch shows it
     };
     DpuRecorder(DpuOptions options, bool nexus);
     Thread& thread(std::uint32_t number);

@@ -1,4 +1,4 @@
-/// What a DPU's trace says against what truly happened while it was recorded.
+/// Compares a DPU's trace with the truth of its recording.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace waymark::record {
 
-/// A figure as it executed and as it was decoded.
+/// A figure as executed and as decoded.
 struct DpuFigure {
     std::string name;
     std::uint64_t executed{}, decoded{};
@@ -23,26 +23,28 @@ struct DpuFigure {
 
 /// What was compared.
 struct DpuCompared {
-    std::vector<DpuFigure> sums;         ///< in the order in which they are shown
+    std::vector<DpuFigure> sums;         ///< in the order of output
     std::vector<DpuFigure> differences;  ///< the first ten of `different`
     std::uint64_t compared = 0, different = 0;
-    unsigned counters_left_out = 0;  ///< counters of which nothing is compared
-    std::vector<std::string> notes;  ///< what was not compared, or not exactly, and why: sentences without their ends
-    bool damaged = false;            ///< the trace is, or cut
-    bool whole = false;  ///< all was traced and is there, so both sides must be the same; else the trace may hold less
+    unsigned counters_left_out = 0;  ///< number of counters that are not compared
+    std::vector<std::string>
+        notes;             ///< parts that were not compared, or not exactly, and why: sentences without full stop
+    bool damaged = false;  ///< the trace is damaged or cut
+    bool whole =
+        false;  ///< all execution was traced and is there, so both sides must be equal; else the trace may contain less
 };
 
-/// Takes the elements of a trace, adds them up in the words of the truth, and compares. Losses, a filter or a part of
-/// the run that was not traced leave less in the trace than executed; more is never equal.
+/// Takes the elements of a trace, adds them up in the words of the truth, and compares. With losses, a filter or
+/// untraced parts of the run the trace has less than executed; more is always an error.
 class DpuComparison final : public dpu::ElementSink {
 public:
     struct Setup {
-        std::optional<dpu::TraceMode> mode{};       ///< of the whole trace; none: not known, or there were several
-        std::optional<dpu::TaskContext> context{};  ///< in which the program began; none: not known
+        std::optional<dpu::TraceMode> mode{};       ///< mode of the whole trace; none: not known, or there were several
+        std::optional<dpu::TaskContext> context{};  ///< context in which the program began; none: not known
         std::optional<dpu::Counters> initial{}, final{};
-        bool overwritten = false;  ///< older trace is gone, and with it what is known of the beginning
+        bool overwritten = false;  ///< older trace was overwritten, so the beginning is unknown
         bool user_data = false;    ///< DP_TC.UDEN
-        bool filtered = false;     ///< IDFLT: only contexts that match make entries
+        bool filtered = false;     ///< IDFLT: only matching contexts make entries
         bool filter_changed = false;
         std::function<bool(const dpu::TaskContext&)> matches;  ///< the filter
         /// The counters' events, and the names of the events.

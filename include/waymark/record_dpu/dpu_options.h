@@ -1,4 +1,4 @@
-/// How a recording of a Debug and Profiling Unit is made: the modelled core, and what the unit is programmed to do.
+/// Options for the recording of a Debug and Profiling Unit: the modelled core, and the programming of the unit.
 #pragma once
 
 #include <array>
@@ -17,12 +17,12 @@
 
 namespace waymark::record {
 
-/// The modelled core: one instruction a cycle, and what stalls it.
+/// The modelled core: one instruction a cycle, and the causes of stalls.
 struct CoreModel {
     std::uint32_t icache_kib = 16, dcache_kib = 32, ways = 4, line_bytes = 64;
     std::uint32_t miss_cycles = 20, flow_cycles = 2, os_cycles = 200, thrash_window = 10000, short_loop_max = 2;
 
-    /// Calls `f(name, value, what it is)` for every number.
+    /// Calls `f(name, value, explanation)` for every number.
     static void for_each(auto& m, auto&& f) {
         f("icache_kib", m.icache_kib, "instruction cache");
         f("dcache_kib", m.dcache_kib, "data cache: writes allocate");
@@ -46,14 +46,14 @@ struct CoreModel {
 struct Watchpoint {
     std::uint8_t channel{};
     Address address;
-    std::uint32_t bytes = 1;  ///< of the range; 1: one address
-    /// Whether any of the bytes [from, from + size) is watched.
+    std::uint32_t bytes = 1;  ///< size of the range; 1: one address
+    /// Whether one of the bytes [from, from + size) is watched.
     [[nodiscard]] bool overlaps(std::uint32_t from, std::uint32_t size) const {
         return from < address.value + bytes && address.value < std::uint64_t{from} + size;
     }
 };
 
-/// What takes the unit's effects on the core (docs/spec/dpu.md, 5.9).
+/// Who serves the unit's effects on the core (docs/spec/dpu.md, 5.9).
 enum class Service : std::uint8_t { line_0, line_1, debug };
 inline constexpr std::size_t services = 3;
 inline constexpr std::array all_services{Service::line_0, Service::line_1, Service::debug};
@@ -62,12 +62,12 @@ inline constexpr std::array all_services{Service::line_0, Service::line_1, Servi
 
 struct DpuOptions {
     std::filesystem::path folder{};
-    bool force = false;  ///< record into a folder that holds something else too
+    bool force = false;  ///< record into a folder with other contents
     std::vector<std::string> command{};
     dpu::TraceMode mode = dpu::TraceMode::flow;
     std::array<std::uint8_t, 2> events{2, 7};   ///< CEG of triad A and B
     std::uint32_t initial = dpu::counter_mask;  ///< value of all six counters at first
-    std::uint64_t buffer_bytes = 0;             ///< of the virtual trace buffer, a ring; 0: everything is kept
+    std::uint64_t buffer_bytes = 0;             ///< size of the virtual trace buffer, a ring; 0: all is kept
     bool request = false;   ///< the ring requests its readout, half by half, and the system serves it
     bool user_data = true;  ///< DP_TD writes make entries in every mode
     dpu::NexusMode nexus = dpu::NexusMode::off;     ///< beside the buffer
@@ -76,12 +76,12 @@ struct DpuOptions {
     std::optional<dpu::RegisterProgram> program{};  ///< instead of mode, events, initial, buffer, user_data, nexus
     std::vector<Address> marks{};                   ///< executing them is a MARK
     std::vector<Watchpoint> watchpoints{};
-    /// What the service routine of an interrupt line writes to the unit, once an interrupt; of `debug`: the handler of
-    /// a debug exception. Without a routine the system acknowledges interrupts and does nothing else, and a debug
-    /// request puts the core into debug state, which ends the recording.
+    /// Writes of an interrupt line's service routine to the unit, once for each interrupt; of `debug`: writes of the
+    /// debug exception's handler. Without a routine the system acknowledges interrupts and does nothing else, and a
+    /// debug request puts the core into debug state, which ends the recording.
     std::array<std::optional<dpu::RegisterProgram>, services> routines{};
     dpu::EonceSetup eonce{};              ///< set by resolve()
-    std::vector<std::string> warnings{};  ///< set by resolve(): what will hardly be as it was meant
+    std::vector<std::string> warnings{};  ///< set by resolve(): settings with probably unintended effects
     dpu::ModelChoices choices{};
     CoreModel core{};
     std::uint64_t limit_instructions = 0;

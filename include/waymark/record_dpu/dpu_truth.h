@@ -1,5 +1,5 @@
-/// What truly happened while a DPU was recorded: truth.txt beside the capture, counted from the log of the program and
-/// not through the unit, so that what is decoded can be held against it.
+/// The truth beside a recorded DPU capture (truth.txt): counted from the log of the program and not through the unit,
+/// to check the decoded trace.
 #pragma once
 
 #include <array>
@@ -40,22 +40,22 @@ struct DpuTruth {
     using Start = std::pair<Context, std::uint32_t>;
 
     bool complete = false;  ///< the program came to its own end
-    std::string ended{};    ///< or what ended the recording
+    std::string ended{};    ///< else the reason why the recording ended
     bool traced = false;    ///< from the first instruction to the last
     bool counted = true;    ///< the capture's first and last values of the counters cover the whole run
-    /// What each counter counted from the first instruction to the last: a place in `truth_wires`.
+    /// The event of each counter from the first instruction to the last: an index in `truth_wires`.
     std::array<std::optional<std::size_t>, dpu::counter_count> counters{};
     Happened total{};
     std::map<Context, Counted> contexts{};  ///< times: stays
     std::optional<Start> first{};
     std::map<Start, Counted> intervals{};
-    /// Kind (`call`, `short-loop`, …) and source. Only what the EOnCE was set to trace.
+    /// Kind (`call`, `short-loop`, …) and source. Only changes that the EOnCE was set to trace.
     std::map<std::pair<std::string, std::uint32_t>, Change> changes{};
     std::vector<std::pair<std::uint8_t, std::uint32_t>> user_data{};  ///< ID and datum, in order
 };
 
 /// Errors: `not_found`: the folder has none, because the recorder did not come to its end or hardware made the capture;
-/// `bad_format`: the line that is no truth of a DPU.
+/// `bad_format`: a line is impossible in the truth of a DPU; the message names it.
 [[nodiscard]] Result<DpuTruth> read_dpu_truth(const std::filesystem::path& folder);
 /// The same from text; `name` is for messages.
 [[nodiscard]] Result<DpuTruth> dpu_truth_from_text(const std::string& text, const std::string& name);

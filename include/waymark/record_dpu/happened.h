@@ -1,4 +1,4 @@
-/// What a recorded program made happen, counted beside the unit that watches it.
+/// Events that a recorded program caused, counted beside the unit that watches it.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace waymark::record {
 
-/// The event wires that are counted.
+/// The counted event wires.
 inline constexpr std::array truth_wires{
     dpu::EventWire::cycles,     dpu::EventWire::vles,       dpu::EventWire::stall_all,  dpu::EventWire::stall_prog,
     dpu::EventWire::stall_data, dpu::EventWire::stall_cof,  dpu::EventWire::ic_hit,     dpu::EventWire::ic_miss,
@@ -18,7 +18,7 @@ inline constexpr std::array truth_wires{
     dpu::EventWire::mark,       dpu::EventWire::edca0,      dpu::EventWire::edca1,      dpu::EventWire::edca2,
     dpu::EventWire::edca3,      dpu::EventWire::edca4,      dpu::EventWire::edca5,
 };
-/// How often, in the order of `truth_wires`.
+/// Number of events, in the order of `truth_wires`.
 struct Happened {
     std::array<std::uint64_t, truth_wires.size()> count{};
     Happened& operator+=(const Happened& other) {

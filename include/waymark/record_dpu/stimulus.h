@@ -1,4 +1,4 @@
-/// A Debug and Profiling Unit as a model, driven by a text instead of a program: what happens cycle by cycle
+/// A Debug and Profiling Unit as a model, driven by a text instead of a program: events cycle by cycle
 /// (docs/spec/dpu.md, 13.5).
 #pragma once
 
@@ -17,44 +17,44 @@
 
 namespace waymark::record {
 
-/// One line of a stimulus: cycles, and what is in the first of them.
+/// One line of a stimulus: cycles, and the items of the first of them.
 struct StimulusStep {
-    std::uint64_t cycles = 1;  ///< more than one: without items and writes
+    std::uint64_t cycles = 1;  ///< more than one: no items and writes
     dpu::CoreContext context;  ///< in force, before the items
     std::vector<dpu::EonceItem> items;
     std::vector<dpu::RegisterWrite> writes;
     bool sample = false;                                           ///< SAMPLE of DP_TC is written
     bool in_debug = false;                                         ///< the core is in debug state
-    std::vector<std::pair<dpu::EventWire, std::uint64_t>> events;  ///< each once, with how often
+    std::vector<std::pair<dpu::EventWire, std::uint64_t>> events;  ///< each once, with its number of occurrences
     unsigned line{};                                               ///< of the text
 };
-/// Steps that come `times` times, one after another: those from `first` to before `end`.
+/// Steps that are repeated `times` times: from `first` to before `end`.
 struct StimulusRepeat {
     std::size_t first{}, end{};
     std::uint64_t times{};  ///< at least 2
 };
 struct DpuStimulus {
     std::vector<StimulusStep> steps;
-    std::vector<StimulusRepeat> repeats;  ///< by `end`; the inner before the outer
-    std::vector<std::string> eonce;       ///< classes: `TCHOF`; empty: what the modes need
+    std::vector<StimulusRepeat> repeats;  ///< sorted by `end`; the inner before the outer
+    std::vector<std::string> eonce;       ///< classes: `TCHOF`; empty: the classes that the modes need
     bool tcount = false, tcntext = false;
     std::vector<std::pair<std::uint32_t, std::string>> symbols, tasks;  ///< names for addresses and task IDs
     [[nodiscard]] std::uint64_t cycles() const;
 };
 
-/// Errors: `bad_format`, with the line, what was found and what is expected; `unsupported`: more than it takes.
+/// Errors: `bad_format`, with the line, what was found and what is expected; `unsupported`: a value beyond the limits.
 [[nodiscard]] Result<DpuStimulus> read_stimulus(std::string_view text);
 
-/// What a run gave.
+/// Results of a run.
 struct StimulusRun {
     dpu::ModelCounts counts;
     std::array<std::uint64_t, 2> interrupts{};  ///< rising edges of the interrupt lines
     std::uint64_t debug_requests = 0;
-    std::vector<std::string> problems;  ///< what the unit says of writes, with the cycle
-    std::uint64_t outside = 0;          ///< lines that went to no place of the buffer
+    std::vector<std::string> problems;  ///< the unit's complaints about writes, with the cycle
+    std::uint64_t outside = 0;          ///< lines that went outside the buffer
 };
-/// Runs the program's writes and the stimulus, and makes a capture folder, new or empty. Errors: `usage`: it holds
-/// something; `unreadable`: it cannot be written; `unsupported`: a buffer of more than 256 MiB; as
+/// Runs the program's writes and the stimulus, and makes a capture folder, new or empty. Errors: `usage`: the folder is
+/// not empty; `unreadable`: it cannot be written; `unsupported`: a buffer of more than 256 MiB; as
 /// ModelConfig::check(). After an error no file is left in the folder.
 [[nodiscard]] Result<StimulusRun> run_stimulus(const dpu::RegisterProgram& program, const DpuStimulus& stimulus,
                                                const std::filesystem::path& folder);

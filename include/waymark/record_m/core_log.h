@@ -1,4 +1,4 @@
-/// What a Cortex-M core executed, from QEMU's log of single steps (-singlestep -d exec,nochain,int,cpu,in_asm): each
+/// The execution of a Cortex-M core, from QEMU's log of single steps (-singlestep -d exec,nochain,int,cpu,in_asm): each
 /// instruction with the registers before it, exceptions with their numbers and preferred return addresses, and returns.
 #pragma once
 
@@ -37,23 +37,23 @@ struct CoreInstruction {
     CoreRegisters before{};
 };
 
-/// Where execution goes on after an instruction that completed, as far as it follows from the instruction and the
-/// registers before it; nothing: from memory.
+/// Where execution continues after a completed instruction, as far as that follows from the instruction and the
+/// registers before it; nothing: the address comes from memory.
 [[nodiscard]] std::optional<std::uint32_t> next_of(const CoreInstruction& instruction);
 
 class CoreListener {
 public:
     virtual ~CoreListener() = default;
-    /// It completed; `next` may be an EXC_RETURN value.
+    /// The instruction completed; `next` may be an EXC_RETURN value.
     virtual void instruction(const CoreInstruction& instruction, std::uint32_t next) = 0;
-    /// It completed, and an interrupt came at its target, which the log does not show.
+    /// The instruction completed, and an interrupt came at its target, which the log does not show.
     virtual void lost(const CoreInstruction& instruction) = 0;
     /// `preferred_return`: an EXC_RETURN value where the exception is chained to the one that ended; nothing: not
     /// known. `vector`: address of the word that names the handler.
     virtual void exception(std::uint32_t number, std::optional<std::uint32_t> preferred_return, std::uint32_t handler,
                            std::uint32_t vector) = 0;
-    /// An exception ended, and execution goes on in what it interrupted. `resumed`: the number of the exception whose
-    /// handler goes on; 0: the thread goes on.
+    /// An exception ended, and the interrupted code continues. `resumed`: the number of the exception whose handler
+    /// continues; 0: the thread.
     virtual void returned(std::uint32_t exc_return, std::uint32_t to, std::uint32_t resumed) = 0;
     /// The handler of an exception ends; a return or an exception that is chained to it comes next.
     virtual void handler_ended(std::uint32_t number) = 0;
@@ -67,9 +67,9 @@ public:
     /// `listener` is borrowed.
     explicit CoreLog(CoreListener& listener) : listener_(listener) {}
     void feed(std::string_view text);
-    /// Why the log cannot be read on; empty: it can.
+    /// Why the rest of the log cannot be read; empty: it can.
     [[nodiscard]] const std::string& problem() const { return problem_; }
-    /// The instruction that was begun last, whose outcome the log does not show.
+    /// The log does not show the outcome of the last instruction.
     [[nodiscard]] bool amid_instruction() const { return waiting_.has_value(); }
 
 private:
@@ -90,8 +90,8 @@ private:
     std::unordered_map<std::uint32_t, Opcode> codes_;
     std::uint32_t pc_ = 0;
     CoreRegisters registers_;
-    std::optional<CoreInstruction> waiting_;  ///< begun, and it is not known yet whether it completes
-    std::optional<std::uint32_t> place_;      ///< where execution is while none waits
+    std::optional<CoreInstruction> waiting_;  ///< the instruction that began, and may not complete
+    std::optional<std::uint32_t> place_;      ///< the place of execution while no instruction waits
     std::optional<std::uint32_t> returning_;  ///< the EXC_RETURN value of a return that is not complete
     std::uint32_t taking_ = 0, number_ = 0;
     std::uint32_t vector_ = 0, handler_ = 0;

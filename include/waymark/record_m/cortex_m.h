@@ -1,4 +1,4 @@
-/// Records what a program for Cortex-M executes under qemu-system-arm, as its Micro Trace Buffer (MTB) and its
+/// Records the execution of a Cortex-M program under qemu-system-arm, as its Micro Trace Buffer (MTB) and its
 /// Instrumentation Trace Macrocell (ITM) with the Data Watchpoint and Trace unit (DWT) would have traced it.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace waymark::record {
 
-/// What is asked for. Messages name the options of the command line with which each is given.
+/// The user's wishes. Messages name the command-line option of each.
 struct CortexMRecording {
     std::vector<std::string> program;  ///< with its arguments
     std::string folder;
@@ -39,8 +39,8 @@ inline constexpr std::size_t most_watched_variables = 4;
 /// QEMU's machine for programs of this architecture, as image::ProgramKind names it; empty: none.
 [[nodiscard]] std::string machine_of(const std::string& architecture);
 
-/// Runs the program and makes a snapshot folder. `show` may be null. Errors: `usage`: what does not go together, or a
-/// place that is not known; `not_found`, `unreadable`, `bad_format`, `unsupported`: program, QEMU or folder.
+/// Runs the program and makes a snapshot folder. `show` may be null. Errors: `usage`: options that exclude each other,
+/// or an unknown place; `not_found`, `unreadable`, `bad_format`, `unsupported`: program, QEMU or folder.
 [[nodiscard]] Result<RecordOutcome> record_cortex_m(const CortexMRecording& options, const ShowRecording& show);
 
 }  // namespace waymark::record

@@ -1,4 +1,4 @@
-/// What the store instructions of Thumb write: addresses and values, by the registers before them.
+/// Addresses and values of Thumb's store instructions, by the registers before them.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@ namespace waymark::record {
 struct Store {
     std::uint32_t address{};
     std::uint32_t value{};
-    std::uint8_t bytes{};  ///< 1, 2 or 4; a store of more is several
+    std::uint8_t bytes{};  ///< 1, 2 or 4; a longer store is several
     friend bool operator==(const Store&, const Store&) = default;
 };
 
-/// Nothing where it is no store, or its condition in an IT block failed. Stores of floating-point registers, which
-/// QEMU's log does not show, are left out; a store-exclusive is taken to succeed.
+/// Nothing where the instruction is no store, or its condition in an IT block failed. Stores of floating-point
+/// registers, which QEMU's log does not show, are left out; a store-exclusive is assumed to succeed.
 [[nodiscard]] std::vector<Store> stores_of(const CoreInstruction& instruction);
 
 }  // namespace waymark::record

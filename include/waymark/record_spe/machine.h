@@ -1,6 +1,6 @@
-/// A modelled machine: what caches, TLBs and branch predictors would have made of accesses and branches that really
-/// happened, and how long they would have taken. A model, not a measurement: every number is MachineModel's, and the
-/// same accesses always give the same answers.
+/// A modelled machine: the effects of caches, TLBs and branch predictors on accesses and branches that really happened,
+/// and their times. A model, not a measurement: every number is MachineModel's, and the same accesses always give the
+/// same answers.
 ///
 /// What it leaves out: prefetching, dependences between instructions (an operation issues after a time fixed by its
 /// kind), store buffers, bandwidth, page sizes beside one, instruction caches, and all that the kernel does. Caches
@@ -58,7 +58,7 @@ struct MachineModel {
         return {counter_hz / divisor, hz / divisor};
     }
 
-    /// Calls `f(name, value, what it is)` for every number.
+    /// Calls `f(name, value, explanation)` for every number.
     static void for_each(auto& m, auto&& f) {
         f("midr", m.midr, "MIDR_EL1 of the core");
         f("cpus", m.cpus, "CPUs; threads beyond them share");
@@ -120,20 +120,20 @@ private:
 
 /// Sets one number by its name. Errors: `usage`.
 [[nodiscard]] Status set(MachineModel& model, std::string_view name, std::uint64_t value);
-/// Sets those numbers that a JSON object names; members of an object in it are named `object.member`. Errors: `usage`,
+/// Sets the numbers that a JSON object names; members of an object in it are named `object.member`. Errors: `usage`,
 /// naming the member.
 [[nodiscard]] Status set_from_json(MachineModel& model, const std::string& json);
-/// Every number with what it is, a line each.
+/// Every number with its explanation, a line each.
 [[nodiscard]] std::string to_text(const MachineModel& model);
-/// Errors: `usage`: no such machine can be; the message names the number.
+/// Errors: `usage`: such a machine is impossible; the message names the number.
 [[nodiscard]] Status check(const MachineModel& model);
 
-/// What became of an access.
+/// The result of an access.
 struct Accessed {
     std::uint32_t cycles{};       ///< from issue to data, translation included
-    std::uint32_t translation{};  ///< of these, for the translation
+    std::uint32_t translation{};  ///< cycles of these for the translation
     std::uint64_t events{};       ///< of spe::event
-    std::uint16_t source{};       ///< where the data was: a data source code
+    std::uint16_t source{};       ///< place of the data: a data source code
     bool from_peers{};            ///< another CPU had to give up the line or its copy
 };
 
@@ -145,7 +145,7 @@ public:
     // ---- time of a CPU
 
     [[nodiscard]] std::uint64_t cycle(std::uint32_t cpu) const { return cpus_[cpu].slots / model_.dispatch_width; }
-    /// The CPU waited until then, if it was not further.
+    /// The CPU waited until that cycle, unless it is already later.
     void wait(std::uint32_t cpu, std::uint64_t cycle);
     /// The CPU dispatches `operations` operations.
     void dispatch(std::uint32_t cpu, std::uint32_t operations) {
@@ -156,12 +156,11 @@ public:
             full_window(c);
     }
 
-    // ---- what operations meet
+    // ---- accesses and branches of operations
 
     enum class Kind : std::uint8_t { load, store, atomic };
-    /// An access by the operation about to be dispatched, if it is one of the many that meet nothing: the same page as
-    /// the one before, the first level has it. False, and nothing changed: `access` is to be asked. Precondition:
-    /// `bytes` is not 0.
+    /// A quick answer for the common access without any event: the same page as the one before, and the first level has
+    /// it. False, and nothing changed: call `access`. Precondition: `bytes` is not 0.
     [[nodiscard]] bool is_quick(std::uint32_t cpu, Address address, std::uint32_t bytes, Kind kind) {
         Cpu& c = cpus_[cpu];
         const std::uint64_t line = address.value >> line_bits_;
@@ -172,9 +171,9 @@ public:
         return state != nullptr && (kind == Kind::load || *state == modified);
     }
     Accessed access(std::uint32_t cpu, Address address, std::uint32_t bytes, Kind kind);
-    /// A branch: true if it was mispredicted, which delays later operations. `next`: where execution went on.
+    /// A branch: true if it was mispredicted, which delays later operations. `next`: where execution continued.
     bool branch(std::uint32_t cpu, Address pc, const isa::A64Instruction& instruction, bool taken, Address next);
-    /// Frames are given to pages in the order of their first access.
+    /// Pages get frames in the order of their first access.
     [[nodiscard]] Address physical(Address address);
 
     [[nodiscard]] const MachineModel& model() const { return model_; }
@@ -182,7 +181,7 @@ public:
 private:
     enum State : std::uint8_t { invalid, shared, exclusive, modified };
     struct Waiting {
-        std::uint64_t operation, slots;  ///< that is not dispatched before then
+        std::uint64_t operation, slots;  ///< the operation that dispatches no earlier than that
     };
     struct Cpu {
         explicit Cpu(const MachineModel& model);
@@ -204,7 +203,7 @@ private:
     std::vector<Cpu> cpus_;
     SetAssociative llc_;
     unsigned line_bits_, page_bits_;
-    bool stores_are_short_;  ///< a store that meets nothing delays nothing
+    bool stores_are_short_;  ///< a store that hits delays nothing
     std::unordered_map<std::uint64_t, std::uint64_t> frames_;
 };
 

@@ -1,6 +1,6 @@
-/// Makes a statistical profile from what the threads of an AArch64 program executed: a perf.data file as Linux would
-/// have written it with an SPE unit beside each CPU. Operations, their order, data addresses and branch outcomes are
-/// the program's; latencies, events and data sources come from the modelled machine (record/machine.h).
+/// Makes a statistical profile from the execution of an AArch64 program's threads: a perf.data file as Linux would have
+/// written it with an SPE unit beside each CPU. Operations, their order, data addresses and branch outcomes are the
+/// program's; latencies, events and data sources come from the modelled machine (record/machine.h).
 ///
 /// Each thread runs on a CPU of the model. Threads are interleaved by the model's time, so that they meet in its caches
 /// as they would on a machine. The profile of one thread is always the same; with several, what each executes depends
@@ -35,16 +35,16 @@ struct ProfilerOptions {
     std::vector<std::string> command{};
     SpeOptions spe{};
     MachineModel machine{};
-    std::uint64_t aux_bytes = 1U << 20;  ///< of each CPU's buffer
+    std::uint64_t aux_bytes = 1U << 20;  ///< size of each CPU's buffer
     std::uint64_t seed = 1;              ///< of jitter
-    unsigned info_version = 1;  ///< of AUXTRACE_INFO: 2 has a block for each CPU, which perf takes from 6.13 on
+    unsigned info_version = 1;  ///< version of AUXTRACE_INFO: 2 has a block for each CPU, which perf takes from 6.13 on
     std::uint64_t limit_instructions = 0;
 };
 
 /// Unit, machine and buffer. Errors: `usage`.
 [[nodiscard]] Status check(const ProfilerOptions& options);
 
-/// What was profiled so far: the truth to hold records against. It is written beside the profile.
+/// Counts of the profile so far: the truth with which records are compared. It is written beside the profile.
 struct Profiled {
     std::uint64_t instructions{};
     std::array<std::uint64_t, 5> classes{};  ///< of these, by isa::A64Class
@@ -62,8 +62,7 @@ struct Profiled {
 
 class Profiler final : public Recording {
 public:
-    /// Begins the file. Errors: `usage`: something the unit or the machine cannot be; `unreadable`: it cannot be
-    /// written.
+    /// Begins the file. Errors: `usage`: impossible options of unit or machine; `unreadable`: it cannot be written.
     [[nodiscard]] static Result<std::unique_ptr<Profiler>> create(ProfilerOptions options);
     ~Profiler() override;
 
@@ -73,7 +72,7 @@ public:
     [[nodiscard]] bool stopped() const override { return stopped_; }
     [[nodiscard]] const std::optional<Error>& failure() const override { return failure_; }
 
-    /// The end: what is in the units is written, then the file's index and header, and the truth.
+    /// Ends the profile: writes the records in the units, then the file's index and header, and the truth.
     [[nodiscard]] Status finish(bool complete);
     [[nodiscard]] Profiled profiled() const;
 
@@ -89,7 +88,7 @@ private:
     struct Block {
         Address address{};
         std::vector<isa::A64Instruction> instructions;
-        std::vector<Memory> memory;              ///< what each of them accesses
+        std::vector<Memory> memory;              ///< the accesses of each
         std::vector<std::uint16_t> must_access;  ///< indices
         std::array<std::uint32_t, 5> classes{};
     };
@@ -99,7 +98,7 @@ private:
         std::uint32_t number{}, pid{}, tid{}, cpu{};
         std::string name{};
         std::deque<std::vector<std::uint32_t>> chunks{};
-        std::size_t at = 0;    ///< in the first of them
+        std::size_t at = 0;    ///< index in the first of them
         bool running = false;  ///< the thread executes, even if no chunk arrived yet
         bool ended = false;
         const Block* open = nullptr;
@@ -114,7 +113,7 @@ private:
     void define_thread(const ThreadPart& part, std::string_view name);
     void schedule(bool all);
     void run(Thread& t, std::uint64_t until);
-    /// What `t.open` did, now that it is known where execution went on; none: its end is not a block's.
+    /// Accounts for the block of `t.open`, now that the next place is known; none: its end is not a block's end.
     void settle(Thread& t, std::optional<Address> next);
     void execute(Thread& t, const Block& block, std::uint32_t end, std::optional<Address> next);
     std::optional<Accessed> accesses(Thread& t, Memory memory, std::uint32_t index, std::size_t& from);
@@ -140,7 +139,7 @@ private:
     std::vector<std::uint32_t> threads_on_;  ///< of each CPU
     std::uint32_t program_pid_ = 0;          ///< 0: not known yet
     std::vector<std::pair<MapPart, std::string>> early_maps_;
-    std::uint64_t now_ = 0;  ///< when what was executed last was
+    std::uint64_t now_ = 0;  ///< time of the last execution
     std::size_t held_ = 0;   ///< chunks that wait for chunks of other threads
     bool stopped_ = false;
     Profiled sums_;

@@ -1,4 +1,4 @@
-/// What the event of a statistical profile asks for, and how the unit is programmed by it.
+/// The event of a statistical profile, and the programming of the unit that it asks for.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@ namespace waymark::record {
 
 /// How the unit is programmed; names and meaning as in perf's arm_spe events (docs/spec/spe.md, section 5.1).
 struct SpeOptions {
-    std::uint32_t period = 4096;  ///< operations from sample to sample; the low 8 bits count for nothing
+    std::uint32_t period = 4096;  ///< operations from sample to sample; the low 8 bits have no effect
     bool ts_enable = true, pa_enable = false, jitter = true;
     bool branch_filter = false, load_filter = false, store_filter = false;  ///< any: only these
-    bool discard = false;                                                   ///< everything runs, and nothing is written
+    bool discard = false;                                                   ///< the unit profiles, and writes nothing
     bool simd_filter = false, float_filter = false;
-    /// That type must be exactly as its filter says, whatever the other filters keep.
+    /// The type must be exactly as its filter says, whatever the other filters keep.
     bool branch_filter_mask = false, load_filter_mask = false, store_filter_mask = false, simd_filter_mask = false,
          float_filter_mask = false;
     std::uint64_t event_filter = 0;         ///< only operations with all of these events (4.5)
-    std::uint32_t min_latency = 0;          ///< only operations that took as many cycles
+    std::uint32_t min_latency = 0;          ///< only operations that took at least this number of cycles
     std::uint64_t inv_event_filter = 0;     ///< only operations with none of these events
     std::uint64_t inv_data_src_filter = 0;  ///< no loads from these data sources, a bit for each modulo 64
 
-    /// Calls `f(name, value, bit count, what it is)` for every term of the event.
+    /// Calls `f(name, value, bit count, explanation)` for every term of the event.
     static void for_each(auto& o, auto&& f) {
         f("ts_enable", o.ts_enable, "records have timestamps");
         f("pa_enable", o.pa_enable, "records have physical addresses");
@@ -51,9 +51,9 @@ struct SpeOptions {
         return simd_filter || float_filter || branch_filter_mask || load_filter_mask || store_filter_mask ||
                simd_filter_mask || float_filter_mask;
     }
-    /// The lowest version that has what is asked for: the unit is one of that version.
+    /// The lowest version that has the requested terms: the unit is of that version.
     [[nodiscard]] spe::Version version() const;
-    /// Sets what the driver sets in the unit's registers, but for interval and buffer.
+    /// Sets the registers as the driver does, except interval and buffer.
     void program(spe::Registers& registers) const;
 };
 /// `arm_spe/load_filter=1,min_latency=30/`, as perf has it; a name without a value is 1. Errors: `usage`.

@@ -14,7 +14,7 @@
 
 namespace waymark::report {
 
-/// The page without data, as web/ was built into this library. Empty: it was built without, for the reason that
+/// The page without data, as built from web/ into this library. Empty: the build had none, for the reason that
 /// `why_no_page` gives. Lives as long as the program.
 [[nodiscard]] std::string_view built_in_page();
 /// Why there is no page, and how to get it, in two sentences; empty: there is one.
@@ -28,7 +28,7 @@ namespace waymark::report {
     return static_cast<std::uint32_t>(slices < least ? least : slices > most ? most : slices);
 }
 
-/// Another capture, and what changed from the report's one to it.
+/// Another capture, and the changes from the report's capture to it.
 struct Against {
     const answers::Answers& after;
     const answers::DiffView& diff;
@@ -36,26 +36,26 @@ struct Against {
 
 struct ReportOptions {
     std::uint64_t most_bytes = 10'000'000;  ///< of the file
-    /// How much of each kind a browser is given at most; what costs least is left out first.
+    /// How much of each kind a browser gets at most; the cheapest parts are left out first.
     std::uint32_t most_slices = slices_for(10'000'000), most_calls = 200'000, most_instructions = 300'000,
                   most_rows = 20'000;
     std::string_view page = built_in_page();
     const Against* against = nullptr;
-    const answers::Steps* steps = nullptr;            ///< what can be stepped through; null: nothing
+    const answers::Steps* steps = nullptr;            ///< steps to walk through; null: none
     bool is_window = false;                           ///< timeline and steps show a part of the run
     std::uint32_t most_steps = 100'000;               ///< how many ranges
-    answers::CodeKind code = answers::CodeKind::own;  ///< up to which kind the page calls code the program's own
+    answers::CodeKind code = answers::CodeKind::own;  ///< up to this kind the page counts code as the program's own
 };
 
 struct ReportSize {
     std::uint64_t bytes{};  ///< of the file
-    std::uint32_t
-        reductions{};  ///< things the file leaves out to stay within its bounds: the report's health says which
+    /// Parts that the file leaves out to stay within its bounds: the report's health names them.
+    std::uint32_t reductions{};
 };
 
-/// Writes the file. What had to be left out to stay within the bounds of `options` is in the health it shows.
-/// `unsupported`: there is no page; `usage`: the page does not hold the places data goes to, or is itself larger than
-/// `most_bytes`. Nothing is written then.
+/// Writes the file. Its health names the parts that were left out to stay within the bounds of `options`.
+/// `unsupported`: there is no page; `usage`: the page lacks the places for data, or is itself larger than `most_bytes`.
+/// Nothing is written then.
 [[nodiscard]] Result<ReportSize> write_report(const answers::Answers& answers, const ReportOptions& options,
                                               ByteSink& sink);
 

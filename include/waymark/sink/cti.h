@@ -50,9 +50,9 @@ public:
     Cti(const Cti&) = delete;
     Cti& operator=(const Cti&) = delete;
 
-    /// Bits that there are no triggers or channels for are ignored. Empty: done; else what is wrong with the access.
+    /// Bits without a trigger or channel are ignored. Empty: done; else the mistake of the access.
     std::string write_register(std::uint32_t offset, std::uint32_t value);
-    /// Write-only registers, and those that there are not, are 0.
+    /// Write-only and missing registers read as 0.
     [[nodiscard]] std::uint32_t read_register(std::uint32_t offset) const;
     /// The registers that a debugger would save.
     [[nodiscard]] std::vector<RegisterValue> registers() const;

@@ -1,4 +1,4 @@
-/// Why a trace buffer is empty, wrapped or ends early, from its registers, in the words that all units have.
+/// Why a trace buffer is empty, wrapped or ends early, from its registers, in the same words as units.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@
 
 namespace waymark::sink {
 
-/// What a snapshot calls a buffer of this type: `ETB`, `TMC-ETF`, `TMC ETR`, in any case; none: it is no such type.
+/// The kind of buffer that a snapshot names so: `ETB`, `TMC-ETF`, `TMC ETR`, in any case; none: it is no such type.
 [[nodiscard]] std::optional<SinkKind> kind_of(std::string_view type);
 
-/// Sections are of docs/spec/tmc.md. Registers have the names that Tmc::register_name gives, in any case. What is not
-/// given is not judged. `saved`: bytes are at hand that may have come from this buffer, so that capture was on before
-/// the registers were read.
+/// Sections are of docs/spec/tmc.md. Registers have the names that Tmc::register_name gives, in any case. Missing
+/// registers are not judged. `saved`: there are bytes that may have come from this buffer, so that capture was on
+/// before the registers were read.
 [[nodiscard]] protocol::UnitExplanation explain(SinkKind kind, const std::vector<RegisterValue>& registers,
                                                 bool saved = false);
 

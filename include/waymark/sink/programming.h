@@ -27,7 +27,8 @@ struct SinkSetup {
     /// The capture stops when this number of bytes was stored after the trigger; a multiple of 4, from 4 on. None: it
     /// stops when software stops it.
     std::optional<std::uint64_t> after_trigger{};
-    /// Errors: `usage`: the size or address of the buffer, or `after_trigger`, cannot be; the message says what can.
+    /// Errors: `usage`: the size or address of the buffer, or `after_trigger`, is impossible; the message gives the
+    /// possible values.
     [[nodiscard]] Status check() const;
 };
 

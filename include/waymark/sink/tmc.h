@@ -53,9 +53,9 @@ struct Ffsr {
 
 struct TmcConfig {
     SinkKind kind = SinkKind::etb;
-    std::uint64_t memory_bytes = 64 * 1024;  ///< a multiple of 16; of an ETR what RSZ was programmed to
-    std::uint64_t base = 0;                  ///< ETR: DBA, where the memory lies
-    /// Whether there can be such a buffer. `usage`.
+    std::uint64_t memory_bytes = 64 * 1024;  ///< a multiple of 16; of an ETR the size programmed in RSZ
+    std::uint64_t base = 0;                  ///< ETR: DBA, the address of the memory
+    /// Whether such a buffer is possible. `usage`.
     [[nodiscard]] Status check() const;
 };
 
@@ -75,8 +75,8 @@ public:
 
     // ---- registers
 
-    /// Writes that the specification leaves UNPREDICTABLE change nothing; the sentence says what is wrong and what to
-    /// do. Empty: the write was legal.
+    /// Writes that the specification leaves UNPREDICTABLE change nothing; the sentence explains the mistake and the
+    /// remedy. Empty: the write was legal.
     std::string write_register(std::uint32_t offset, std::uint32_t value);
     /// Reading RRD takes a word out of the memory; without one it is 0xffffffff.
     [[nodiscard]] std::uint32_t read_register(std::uint32_t offset);
@@ -85,31 +85,32 @@ public:
 
     // ---- trace
 
-    /// What is not taken, since capture is off or stopped or a FIFO is full, is counted and lost: `refused_bytes`.
+    /// Bytes that are not accepted, since capture is off or stopped or a FIFO is full, are lost and counted:
+    /// `refused_bytes`.
     void write(coresight::TraceId id, Bytes bytes) override;
-    /// The sources were flushed, and all they had was written (FLUSHIN, FFCR.FlushMan and a flush by a trigger).
+    /// The sources were flushed, and all their bytes were written (FLUSHIN, FFCR.FlushMan and a flush by a trigger).
     void flush() override;
     /// A rising edge on TRIGIN.
     void trigger();
 
-    /// Formatter, trigger and memory have done all they will do: the state Stopped, or Disabled.
+    /// Formatter, trigger and memory have finished: the state Stopped, or Disabled.
     [[nodiscard]] bool stopped() const { return state_ != State::running; }
     /// The trigger counter has counted down: the Trigger Event.
     [[nodiscard]] bool triggered() const { return triggered_; }
-    /// Bytes of frames that the memory was given up to the trigger, and in all.
+    /// Bytes of frames stored up to the trigger, and in all.
     [[nodiscard]] std::optional<std::uint64_t> trigger_at() const { return trigger_at_; }
     [[nodiscard]] std::uint64_t written() const { return written_; }
-    /// Bytes of sources that were given and not taken.
+    /// Bytes of sources that were not accepted.
     [[nodiscard]] std::uint64_t refused_bytes() const { return refused_; }
     [[nodiscard]] bool wrapped() const { return full_ && mode_ == Mode::circular; }
 
     // ---- memory
 
-    /// As a debugger sees it, from its first byte on.
+    /// The memory as a debugger sees it, from its first byte on.
     [[nodiscard]] Bytes memory() const { return memory_; }
-    /// What a reader keeps: the oldest byte first, nothing that was never written or that was read.
+    /// The bytes for a reader: the oldest byte first, without bytes that were never written or already read.
     [[nodiscard]] std::vector<std::uint8_t> contents() const;
-    /// The same after a wrap as drivers hand it on: the first 16 bytes replaced by a barrier of four full syncs, so
+    /// The same after a wrap as drivers pass it on: the first 16 bytes replaced by a barrier of four full syncs, so
     /// that no reader continues what came before (4.3).
     [[nodiscard]] std::vector<std::uint8_t> contents_with_barrier() const;
     /// Hardware FIFO mode: frames that leave towards the next sink, whole frames up to `most` bytes.
@@ -128,7 +129,7 @@ private:
     void stop();
     [[nodiscard]] std::uint64_t fill() const { return written_ - read_; }
     [[nodiscard]] bool is_fifo() const { return mode_ != Mode::circular; }
-    /// For the frame that is being filled and the one after it.
+    /// Room for the frame being filled and the next one.
     [[nodiscard]] bool has_room() const { return !is_fifo() || fill() + 2 * coresight::frame_bytes <= size(); }
     [[nodiscard]] std::uint64_t size() const { return memory_.size(); }
     void note_level();
@@ -141,13 +142,13 @@ private:
     Mode mode_ = Mode::circular;
     std::uint32_t ffcr_ = 0, trg_ = 0, bufwm_ = 0, pscr_ = 0xa, axictl_ = 0;
     bool capt_en_ = false, full_ = false, triggered_ = false;
-    std::uint64_t start_ = 0;    ///< where in the memory the first byte of this capture went
-    std::uint64_t written_ = 0;  ///< bytes that the memory was given in this capture
-    std::uint64_t read_ = 0;     ///< FIFO modes, and a stopped circular buffer: bytes that were read
+    std::uint64_t start_ = 0;    ///< place in the memory of the first byte of this capture
+    std::uint64_t written_ = 0;  ///< bytes stored in this capture
+    std::uint64_t read_ = 0;     ///< FIFO modes, and a stopped circular buffer: number of bytes already read
     std::uint64_t refused_ = 0;
     std::uint64_t most_filled_ = 0;
     std::optional<std::uint64_t> trigger_at_;
-    std::optional<std::uint64_t> counting_;  ///< words that are still to be written before the Trigger Event
+    std::optional<std::uint64_t> counting_;  ///< words to be written before the Trigger Event
 };
 
 }  // namespace waymark::sink

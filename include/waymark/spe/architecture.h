@@ -15,19 +15,19 @@ namespace waymark::spe {
 /// ID_AA64DFR0_EL1.PMSVer.
 enum class Version : std::uint8_t { none, v1_0, v1_1, v1_2, v1_3, v1_4, v1_5 };
 
-/// Which text of the functions is followed: that of Armv8.2 and 8.3, or the later ones (3).
+/// Which text of the functions applies: the text of Armv8.2 and 8.3, or the later ones (3).
 enum class Revision : std::uint8_t { first, modern };
 
 enum class SecurityState : std::uint8_t { NonSecure, Secure, Realm, Root };
 enum class SysRegAccess : std::uint8_t { OK, UNDEFINED, TrapToEL1, TrapToEL2, TrapToEL3 };
 enum class TimeStamp : std::uint8_t { None, CoreSight, Virtual, OffsetPhysical, Physical };
-/// The last three are of the later revisions; the first takes them for `Other`.
+/// The last three belong to the later revisions; the first revision counts them as `Other`.
 enum class OpType : std::uint8_t { Load, Store, LoadAtomic, Branch, Other, OtherSVE, OtherSME, Invalid };
 
 /// Exception levels, as PSTATE.EL has them.
 enum : std::uint8_t { EL0, EL1, EL2, EL3 };
 
-/// What is implemented, and how its text is read.
+/// The implemented features, and the reading of their text.
 struct Architecture {
     Version version = Version::v1_0;
     Revision revision = Revision::first;
@@ -40,21 +40,21 @@ struct Architecture {
     bool sve = false;
     bool fn_e = false, fds = false, eft = false, sme = false;  ///< FEAT_SPE_FnE, _FDS, _EFT, _SME
     bool exc = false, n_vm = false;                            ///< FEAT_SPE_EXC, FEAT_SPE_nVM
-    /// Which of the IMPLEMENTATION DEFINED events can be filtered (2.4); bits that are none of those count for nothing.
+    /// Which of the IMPLEMENTATION DEFINED events can be filtered (2.4); other bits have no effect.
     std::uint64_t own_events = 0xffff'0000'ff00'f000;
     /// CollectContextIDR2 with the test inverted, as the first revision prints it (3.6).
     bool as_printed = false;
 
-    /// An implementation of this version with all that the version itself brings. The text is the first revision's for
-    /// v1.0 and modern from v1.1 on.
+    /// An implementation of this version with all its features. The text is the first revision's for v1.0 and modern
+    /// from v1.1 on.
     [[nodiscard]] static Architecture of(Version version);
     /// The same with the options that PMSIDR_EL1 names.
     [[nodiscard]] Architecture with(const PmsidrEl1& id) const;
     bool operator==(const Architecture&) const = default;
 };
 
-/// What the architecture leaves to the implementation within bounds (CONSTRAINED UNPREDICTABLE), by its published
-/// names.
+/// Choices that the architecture leaves to the implementation within bounds (CONSTRAINED UNPREDICTABLE), by their
+/// published names.
 enum class Unpredictable : std::uint8_t {
     ZEROPMSEVFR,     ///< PMSFCR_EL1.FE = 1 with PMSEVFR_EL1 = 0: TRUE drops every sample
     NOOPTYPES,       ///< PMSFCR_EL1.FT = 1 with B = LD = ST = 0
@@ -65,15 +65,15 @@ enum class Unpredictable : std::uint8_t {
 };
 inline constexpr unsigned unpredictable_count = 6;
 
-/// What an implementation does in these cases: the same always, or now this, now that.
+/// The choice of an implementation in these cases: always the same, or different each time.
 struct Choices {
     enum class Answer : std::uint8_t { no, yes, drawn };
-    /// For the first four.
+    /// For the first four cases.
     std::array<Answer, 4> answers{};
-    /// `drawn` depends on this alone, so that functions of a state stay functions: give each sample another.
+    /// `drawn` depends on this alone, so that functions of a state stay functions: give each sample another seed.
     std::uint64_t seed = 0;
-    std::uint8_t pmscr_pct = 0;                               ///< what PCT = 0b10 counts for
-    SecurityState reserved_owner = SecurityState::NonSecure;  ///< whose the buffer is with {NSPBE,NSPB} = 0b10x
+    std::uint8_t pmscr_pct = 0;                               ///< the meaning of PCT = 0b10
+    SecurityState reserved_owner = SecurityState::NonSecure;  ///< the owner of the buffer with {NSPBE,NSPB} = 0b10x
 
     [[nodiscard]] Answer& operator[](Unpredictable which) { return answers[static_cast<unsigned>(which)]; }
     bool operator==(const Choices&) const = default;
@@ -90,8 +90,7 @@ struct State {
     bool operator==(const State&) const = default;
 };
 
-/// One thing that was looked at: a field (`PMSCR_EL1.E1SPE`), a feature (`FEAT_SPE`) or a value of the sample
-/// (`events`).
+/// One fact behind a decision: a field (`PMSCR_EL1.E1SPE`), a feature (`FEAT_SPE`) or a value of the sample (`events`).
 struct Fact {
     std::string_view name;
     std::uint64_t value = 0;
@@ -100,15 +99,14 @@ struct Fact {
 
 /// The condition that decided an answer. The text lives as long as the program.
 struct Why {
-    std::string_view row;         ///< of docs/spec/spe.md: `3.4 row 7`
-    std::string_view text;        ///< what the condition means
-    std::array<Fact, 3> facts{};  ///< the deciding one first; those not used have no name
-    /// The value of the first fact's field under which this condition is met; none where nothing
-    /// does, or no field can help.
+    std::string_view row;         ///< row of docs/spec/spe.md: `3.4 row 7`
+    std::string_view text;        ///< meaning of the condition
+    std::array<Fact, 3> facts{};  ///< the deciding fact first; unused ones have no name
+    /// The value of the first fact's field with which this condition no longer holds; none where no field can help.
     std::optional<std::uint64_t> remedy{};
 };
 
-/// What a function asked of the choices, in order. It does not repeat what the functions it calls asked.
+/// The choices that a function made, in order. Choices of the functions it calls are not repeated.
 struct Consultation {
     Unpredictable which{};
     std::uint8_t answer = 0;  ///< 1 is TRUE; the value taken for PMSCR_PCT, the SecurityState for RESERVEDNSxB
@@ -144,7 +142,7 @@ struct Owner {
     bool operator==(const Owner&) const = default;
 };
 
-// What the functions rest on (3.0).
+// Basic functions (3.0).
 
 [[nodiscard]] bool HaveStatisticalProfiling(const State& s);
 [[nodiscard]] bool HaveEL(const State& s, std::uint8_t el);
@@ -152,11 +150,11 @@ struct Owner {
 [[nodiscard]] bool ELUsingAArch32(const State& s, std::uint8_t el);
 [[nodiscard]] bool IsSecure(const State& s);
 [[nodiscard]] bool EL2Enabled(const State& s);
-/// That of the current exception level.
+/// The security state of the current exception level.
 [[nodiscard]] SecurityState CurrentSecurityState(const State& s);
-/// That below EL3: {SCR_EL3.NSE, SCR_EL3.NS}, or what they count for where EL3 is absent.
+/// The security state below EL3: {SCR_EL3.NSE, SCR_EL3.NS}, or its replacement where EL3 is absent.
 [[nodiscard]] SecurityState SecurityStateBelowEL3(const State& s);
-/// A decision among the answers allowed; `site` distinguishes two that one function asks for.
+/// A decision among the allowed answers; `site` distinguishes two decisions of one function.
 [[nodiscard]] bool ConstrainUnpredictableBool(const State& s, Unpredictable which, unsigned site = 0);
 
 // Direct accesses to registers (3.1).
@@ -166,10 +164,10 @@ struct Owner {
 /// To the registers PMS*.
 [[nodiscard]] Decision<SysRegAccess> CheckStatisticalProfilingAccess(const State& s);
 /// To one register of section 2, by name: which of the two checks it has, whether it exists, and an enable of its own.
-/// Fine-grained traps and NV2 are not looked at.
+/// Fine-grained traps and NV2 do not count.
 [[nodiscard]] Decision<SysRegAccess> check_register_access(const State& s, std::string_view name);
 
-// Whether there are samples, and what is in them.
+// Whether there are samples, and their contents.
 
 [[nodiscard]] Decision<Owner> ProfilingBufferOwner(const State& s);        // 3.2
 [[nodiscard]] Decision<bool> ProfilingBufferEnabled(const State& s);       // 3.3
@@ -179,7 +177,7 @@ struct Owner {
 [[nodiscard]] Decision<bool> CollectPhysicalAddress(const State& s);       // 3.7
 [[nodiscard]] Decision<TimeStamp> CollectTimeStamp(const State& s);        // 3.8
 
-/// What the filters of the later versions look at beside events, latency and operation type (3.12, 3.13).
+/// Facts for the filters of the later versions, beside events, latency and operation type (3.12, 3.13).
 struct SampleDetails {
     std::optional<std::uint16_t> data_source{};
     bool fp = false, simd = false;
@@ -187,10 +185,10 @@ struct SampleDetails {
     bool operator==(const SampleDetails&) const = default;
 };
 
-/// Whether a sample goes on to the buffer (3.9). Precondition: StatisticalProfilingEnabled.
+/// Whether a sample is written to the buffer (3.9). Precondition: StatisticalProfilingEnabled.
 [[nodiscard]] Decision<bool> CollectRecord(const State& s, std::uint64_t events, std::uint32_t total_latency,
                                            OpType optype, const SampleDetails& details = {});
-/// The same without the precondition: what the filters would say.
+/// The same without the precondition: the decision of the filters alone.
 [[nodiscard]] Decision<bool> passes_filters(const State& s, std::uint64_t events, std::uint32_t total_latency,
                                             OpType optype, const SampleDetails& details = {});
 

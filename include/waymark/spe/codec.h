@@ -18,8 +18,8 @@ namespace waymark::spe {
 /// True of the first byte of an extended header.
 [[nodiscard]] constexpr bool is_prefix(std::uint8_t byte) { return (byte & 0xe0U) == 0x20; }
 
-/// Which address or counter a packet carries. Below 8 the header has one byte, unless `extended` says that it has two
-/// all the same: legal, and never written by a unit.
+/// Which address or counter a packet carries. Below 8 the header has one byte, unless `extended` requests two all the
+/// same: legal, and never written by a unit.
 struct Index {
     std::uint8_t value = 0;  ///< 0 to 31
     bool extended = false;   ///< always true from 8 on
@@ -110,7 +110,7 @@ struct SizedField {
     }
 };
 
-/// One zero byte read; as many written as there are. A run of zeros is one packet: the parser counts.
+/// Reads one zero byte; writes any number. A run of zeros is one packet: the parser counts.
 struct PaddingField {
     static void read(Cursor& c, std::uint64_t& bytes) {
         if (c.u8() != 0) c.bad();
@@ -131,8 +131,8 @@ struct Skip {
     friend bool operator==(const Skip&, const Skip&) = default;
 };
 
-/// Section 4.1: 0x20 + log2(unit) - 1, then 0x00, then whatever is skipped. Reading takes the header; how far it
-/// reaches depends on its place, which the parser knows.
+/// Section 4.1: 0x20 + log2(unit) - 1, then 0x00, then skipped bytes. Reading takes the header; its extent depends on
+/// its place, which the parser knows.
 struct SkipField {
     static void read(Cursor& c, Skip& skip) {
         const std::uint32_t byte = c.u8();
@@ -156,7 +156,7 @@ struct SkipField {
     }
 };
 
-/// A packet that this format does not name: its size is known from its header (section 4.1).
+/// A packet without a name in this format: the header gives its size (section 4.1).
 struct Foreign {
     std::uint8_t prefix = 0;  ///< 0x20 to 0x3f; 0: the header has one byte
     std::uint8_t header = 0xff;

@@ -1,5 +1,5 @@
-/// Why there are samples, or none: the functions of architecture.h asked for every exception level, and everything else
-/// in the registers that keeps samples from reaching the buffer.
+/// Why there are samples, or none: the answers of architecture.h's functions for every exception level, and everything
+/// else in the registers that keeps samples from reaching the buffer.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace waymark::spe {
 
 enum class Weight : std::uint8_t {
     stops,  ///< no sample reaches the buffer
-    may,    ///< it depends on the implementation, or on what the program does, whether any does
-    note,   ///< worth knowing; stops nothing
+    may,    ///< the implementation or the program decides whether samples do
+    note,   ///< worth knowing; keeps no sample from the buffer
 };
 
-/// Something in the registers that matters for what is sampled.
+/// Register contents that matter for sampling.
 struct RegisterFinding {
     Weight weight{};
     std::string section;  ///< of docs/spec/spe.md
@@ -28,49 +28,49 @@ struct RegisterFinding {
     std::optional<std::uint64_t> remedy;  ///< for the first fact
 };
 
-/// An access to one register that is not what the others of its group get.
+/// An access to one register whose answer differs from its group's.
 struct OwnAccess {
     std::string_view name;
     Decision<SysRegAccess> access;
 };
 
-/// What holds at one exception level.
+/// Conditions at one exception level.
 struct Level {
     std::uint8_t el{};
-    Decision<bool> sampled;  ///< operations are; what becomes of the samples is another matter
-    /// All conditions between operations and records: the reason of `sampled`, what would be the reason once that is
+    Decision<bool> sampled;  ///< operations are sampled; the samples may still be lost later
+    /// All conditions between operations and records: the reason of `sampled`, the reason that would hold once that is
     /// remedied, and so on; then the findings that stop samples, likewise.
     std::vector<RegisterFinding> obstacles;
     Decision<SysRegAccess> buffer_access, profiling_access;
-    std::vector<OwnAccess> own_accesses;  ///< of registers with an enable of their own that was given
-    // What a record would hold; meaningful where samples are taken.
+    std::vector<OwnAccess> own_accesses;  ///< accesses to registers that have an enable of their own, if it was given
+    // The contents of a record; meaningful where samples are taken.
     Decision<bool> context_idr1, context_idr2, physical_address;
     Decision<TimeStamp> time_stamp;
 
-    /// Samples are taken here, and nothing keeps them from the buffer.
+    /// Samples are taken here, and all can reach the buffer.
     [[nodiscard]] bool samples() const { return obstacles.empty(); }
 };
 
 struct Explanation {
     Decision<Owner> owner;
     Decision<bool> buffer;
-    std::vector<Level> levels;  ///< the current one alone, or all that can be sampled, from EL0 up
+    std::vector<Level> levels;  ///< the current level alone, or all levels that can be sampled, from EL0 up
     std::vector<RegisterFinding> findings;
 
-    /// At some of these levels.
+    /// Samples reach the buffer at one of these levels or more.
     [[nodiscard]] bool samples() const;
 };
 
 struct ExplainOptions {
     bool current_level_only = false;  ///< the level in PSTATE.EL, instead of all
-    /// Whether a register (`PMSIRR_EL1`) or a field (`PMBLIMITR_EL1.LIMIT`) was given. What was not counts as it is
-    /// where the functions ask; else it is not judged, and a note says so if there are samples.
+    /// Whether a register (`PMSIRR_EL1`) or a field (`PMBLIMITR_EL1.LIMIT`) was given. A missing one counts with its
+    /// value in the state where the functions ask; else it is not judged, and a note says so if there are samples.
     std::function<bool(std::string_view)> given = [](std::string_view) { return true; };
 };
 
 [[nodiscard]] Explanation explain(const State& s, const ExplainOptions& options);
 
-/// The bits of a register that are set and mean nothing in this architecture: RES0, or of a feature that is not there.
+/// The set bits of a register that have no meaning in this architecture: RES0, or of a missing feature.
 [[nodiscard]] std::vector<Field> without_meaning(const State& s, std::string_view register_name);
 
 }  // namespace waymark::spe

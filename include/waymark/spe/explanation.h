@@ -1,5 +1,5 @@
-/// Why a Statistical Profiling unit takes samples, or none, from registers as people give them: what they say, what the
-/// rest is taken for, and the answer (spe/explain.h) as text and as JSON.
+/// Why a Statistical Profiling unit takes samples, or none, from registers in the forms that people use: the given
+/// values, the assumed ones, and the answer (spe/explain.h) as text and as JSON.
 #pragma once
 
 #include <set>
@@ -14,54 +14,53 @@
 
 namespace waymark::spe {
 
-/// What of the architecture is implemented, as options name it.
+/// The implemented features of the architecture, as options name them.
 struct ExplainedUnit {
     std::string version = "v1.0";            ///< `none`, or `v1.0` to `v1.5`
-    std::string revision;                    ///< of the functions: `first`, `modern`; empty: that of the version
+    std::string revision;                    ///< of the functions: `first`, `modern`; empty: the version's own
     bool as_printed = false;                 ///< CollectContextIDR2 of the first revision as printed
     std::vector<std::string> with, without;  ///< names of `features()`
     [[nodiscard]] static std::vector<std::string> features();
 };
 
-/// Registers as given. What is not given counts as 0 but for three fields (`assumed`).
+/// The given registers. Missing ones count as 0 except three fields (`assumed`).
 class ExplainInput {
 public:
-    /// Sets a register, or a field of a register, to a number. It overrides what files say. `usage`: there is no such
-    /// register, or it was given already, or the value is none.
+    /// Sets a register, or a field of a register, to a number. It overrides files. `usage`: there is no such register,
+    /// it was given already, or the value is invalid.
     Status add(std::string_view name, std::string_view value);
     /// The text of a file of registers; `path` is for messages. Errors: the errors of read_settings().
     Status add_file(const std::string& path, std::string_view text);
-    /// All was given. `usage`: that is no register, or the unit cannot be so.
+    /// Ends the input. `usage`: a name is no register, or such a unit is impossible.
     Status finish(const ExplainedUnit& unit);
 
     /// The answer; notes of finish() are part of `notes()`.
     [[nodiscard]] Explanation explain() const;
 
     [[nodiscard]] const State& state() const { return state_; }
-    /// Something of this register was given; or this field, by a name such as `PMBLIMITR_EL1.LIMIT`.
+    /// A field of this register was given; or this field, by a name such as `PMBLIMITR_EL1.LIMIT`.
     [[nodiscard]] bool given(std::string_view register_name) const;
-    /// This field was, or its whole register.
+    /// This field was given, or its whole register.
     [[nodiscard]] bool field_given(std::string_view field) const;
-    /// Fields that were not given and are not taken for 0.
+    /// Missing fields whose assumed value is not 0.
     [[nodiscard]] const std::vector<Fact>& assumed() const { return assumed_; }
-    /// How the input was read.
+    /// How the input was understood.
     [[nodiscard]] std::vector<std::string> notes() const;
 
 private:
     Status choose_unit(const ExplainedUnit& unit);
 
     State state_;
-    std::vector<NamedValue> settings_, own_;  // of files; as given
-    std::set<std::string> names_;             // of registers and fields given
+    std::vector<NamedValue> settings_, own_;  // from files; given directly
+    std::set<std::string> names_;             // names of given registers and fields
     std::vector<Fact> assumed_;
     std::vector<std::string> unknown_, notes_;
 };
 
-/// The answer for reading, in lines of which each has its section of docs/spec/spe.md.
+/// The answer for people, in lines with the section of docs/spec/spe.md.
 [[nodiscard]] std::string explanation_text(const ExplainInput& input, const Explanation& explanation);
-/// The same in the words that all units have. A condition that a register decides which was not given is no obstacle;
-/// the register is among the undecided, of all levels or of one. What a register keeps out of records which was not
-/// given is not known either.
+/// The same in the words that all units share. A condition on a missing register is no obstacle; the register is among
+/// the undecided, of all levels or of one. Parts of records on which a missing register decides are not known either.
 struct CommonExplanation {
     protocol::UnitExplanation unit;
     std::vector<std::vector<std::string>> undecided;           ///< of each level

@@ -1,15 +1,15 @@
 /// A Statistical Profiling unit as a model: executed operations → exactly the records the hardware would write into its
-/// profiling buffer (docs/spec/spe.md, sections 1 to 4). What is enabled and what is kept it asks architecture.h; of
-/// what reads records it shares packets and the words of record.h.
+/// profiling buffer (docs/spec/spe.md, sections 1 to 4). architecture.h decides what is enabled and what is kept; the
+/// model shares with readers of records only the packets and the names of record.h.
 ///
 ///     ProfilingBuffer buffer(Address{0x10000}, 0x4000);
 ///     ModelConfig config = ModelConfig::linux_user(Version::v1_2, 4096, buffer);
 ///     Model model(config, buffer);
 ///     while (…) {
 ///         if (const auto n = std::min(model.until_next(), ahead)) {
-///             model.skip(n);              // quick: nothing of these is looked at
+///             model.skip(n);              // quick: members that are not examined
 ///         } else {
-///             model.retire(operation);    // the one that is chosen, or near enough to something to be passed
+///             model.retire(operation);    // the chosen member, or one that must not be skipped
 ///         }
 ///         if (model.pmbirq()) …           // save model.pointer(), program the registers anew with model.change()
 ///     }
@@ -38,7 +38,7 @@ namespace waymark::spe {
 
 // ---- memory
 
-/// Why a byte of the profiling buffer could not be written (1.6, 2.7).
+/// Why a byte of the profiling buffer is not writable (1.6, 2.7).
 struct WriteFault {
     enum class Kind : std::uint8_t { stage1, stage2, granule_protection, external_abort } kind = Kind::stage1;
     std::uint8_t status = 0x07;  ///< the fault status code: MSS[5:0]
@@ -46,17 +46,17 @@ struct WriteFault {
     bool operator==(const WriteFault&) const = default;
 };
 
-/// The memory that a profiling buffer lies in.
+/// The memory that contains a profiling buffer.
 class ProfilingMemory {
 public:
     virtual ~ProfilingMemory() = default;
-    /// How many of the next `bytes` bytes from `at` on can be written; `fault` is set if not all can.
+    /// Number of writable bytes among the next `bytes` bytes from `at` on; sets `fault` if it is less than `bytes`.
     virtual std::uint64_t writable(Address at, std::uint64_t bytes, WriteFault& fault) = 0;
-    /// Writes bytes that can be written; borrowed for the call.
+    /// Writes writable bytes; borrowed for the call.
     virtual void write(Address at, Bytes bytes) = 0;
 };
 
-/// A buffer of its own. Outside it every write faults.
+/// A separate buffer. Every write outside it faults.
 class ProfilingBuffer final : public ProfilingMemory {
 public:
     ProfilingBuffer(Address base, std::uint64_t bytes) : base_(base), bytes_(bytes) {}
@@ -64,7 +64,7 @@ public:
     std::uint64_t writable(Address at, std::uint64_t bytes, WriteFault& fault) override;
     void write(Address at, Bytes bytes) override;
 
-    /// The byte at `at` faults from now on. Report it to the model: Model::change().
+    /// The byte at `at` faults from now on. Call Model::change() to tell the model.
     void fault_at(Address at, const WriteFault& fault) { faults_[at.value] = fault; }
     void clear_faults() { faults_.clear(); }
 
@@ -72,7 +72,7 @@ public:
     [[nodiscard]] Address end() const { return base_ + bytes_.size(); }
     /// The whole buffer, as it lies in memory.
     [[nodiscard]] Bytes bytes() const { return bytes_; }
-    /// What lies below a write pointer; nothing if that is outside.
+    /// The bytes below a write pointer; nothing if that is outside.
     [[nodiscard]] Bytes written(Address pointer) const;
 
 private:
@@ -81,39 +81,40 @@ private:
     std::map<std::uint64_t, WriteFault> faults_;
 };
 
-// ---- what the architecture leaves open
+// ---- choices that the architecture leaves open
 
-/// All packets of a record but the terminator, each once.
+/// All packets of a record except the terminator, each once.
 using RecordOrder = std::array<RecordColumn, column_count - 1>;
 
-/// Where the specification marks what is recorded as the implementation's (impl), or is not sure. The defaults come
+/// Choices where the specification leaves the record to the implementation (impl), or is not sure. The defaults come
 /// from the architecture's reference model (3.11).
 
 struct ModelChoices {
     /// Samples in flight; one more is a collision (1.3). At least 1.
     std::uint32_t in_flight = 1;
-    /// Operations that never retire are members of the population too. If not, they are not counted, and all events 1
-    /// (retired) are 1.
+    /// Operations that never retire are members of the population too. If not, they do not count, and all samples have
+    /// event 1 (retired).
     bool speculation = true;
-    /// PMSIRR_EL1.INTERVAL = 0 means this interval: UNKNOWN (1.2). 0: nothing is chosen but by jitter.
+    /// PMSIRR_EL1.INTERVAL = 0 means this interval: UNKNOWN (1.2). 0: only jitter chooses samples.
     std::uint32_t zero_interval = 0;
-    /// Where random numbers begin: jitter, and the access of a memory copy that is sampled.
+    /// Seed of random numbers: jitter, and the access of a memory copy that is sampled.
     std::uint64_t seed = 0;
 
-    /// Events that the unit has. Events that its version lacks are ignored (4.5), and the events of SME come with SME.
-    /// Default: all that have a name.
+    /// Events that the unit has. Events that its version lacks have no effect (4.5), and the events of SME come with
+    /// SME. Default: all events with a name.
     std::uint64_t events = 0x00fe'0fff;
-    /// Bytes of an event packet: 1, 2, 4 or 8; what does not fit is left out. 0: as many as the highest event needs.
+    /// Bytes of an event packet: 1, 2, 4 or 8; events beyond that are left out. 0: as many bytes as the highest event
+    /// needs.
     std::uint8_t event_bytes = 0;
     /// Bytes of a data source packet, 1 or 2.
     std::uint8_t data_source_bytes = 1;
-    /// A branch that was not taken has a target packet too, with the instruction after it, as captures show (1.4).
+    /// A branch that was not taken also has a target packet, with the instruction after it, as captures show (1.4).
     bool not_taken_target = false;
     /// FEAT_SPE_PBT: not only branches carry the previous branch target.
     bool previous_target_on_all = true;
-    /// Bits 63:56 of a data address that has no tag: 0, or as they are (4.2).
+    /// Bits 63:56 of a data address that has no tag: 0, or unchanged (4.2).
     bool data_top_byte = false;
-    /// The timestamp is that of the end of the operation, not of its begin (3.11).
+    /// The timestamp belongs to the end of the operation, not to its beginning (3.11).
     bool timestamp_at_end = false;
 
     /// Order of packets; the terminator follows them.
@@ -124,13 +125,14 @@ struct ModelChoices {
     /// Padding to PMBIDR_EL1.Align comes before the terminator, not after it.
     bool padding_first = false;
 
-    /// Formatted records that may wait before the oldest is written (1.7).
+    /// Number of formatted records that may wait before the oldest is written (1.7).
     std::uint32_t queued_records = 0;
-    /// Writes that were initiated are complete with a DSB, or 256 records later.
+    /// Initiated writes are complete after a DSB, or 256 records later.
     bool writes_wait = false;
     /// PMBPTR_EL1 bits below PMBIDR_EL1.Align are RES0.
     bool pointer_res0 = true;
-    /// An external abort is not reported in PMBSR_EL1, but as an SError, where PMBIDR_EL1.EA does not say it (1.6).
+    /// An external abort becomes an SError instead of a report in PMBSR_EL1, unless PMBIDR_EL1.EA says that PMBSR_EL1
+    /// has it (1.6).
     bool external_abort_serror = false;
 
     /// The physical counter: ticks = first + cycle * numerator / denominator, unless set_counter() says otherwise.
@@ -160,7 +162,7 @@ struct ModelChoices {
 };
 
 struct ModelConfig {
-    /// What is implemented, the registers to begin with, and what is CONSTRAINED UNPREDICTABLE.
+    /// The implemented features, the initial registers, and the CONSTRAINED UNPREDICTABLE choices.
     State state;
     ModelChoices choices;
 
@@ -168,22 +170,22 @@ struct ModelConfig {
     /// filtered: EL2 owns the buffer and is the host. `interval`: members of the population from sample to sample, a
     /// multiple of 256. Single features are for the caller to change.
     [[nodiscard]] static ModelConfig linux_user(Version version, std::uint32_t interval, const ProfilingBuffer& buffer);
-    /// Whether there is such a unit. `unsupported` names the field and what it may be.
+    /// Whether such a unit is possible. `unsupported` names the field and its possible values.
     [[nodiscard]] Status check() const;
-    /// The longest record that this configuration can give; PMSIDR_EL1.MaxSize must hold it.
+    /// Size of the longest record with this configuration; PMSIDR_EL1.MaxSize must not be less.
     [[nodiscard]] std::uint32_t longest_record_bytes() const;
 };
 
-/// What registers hold that a warm reset leaves UNKNOWN (2): 0, all ones, or anything.
+/// Values of registers that a warm reset leaves UNKNOWN (2): 0, all ones, or any.
 enum class ResetValues : std::uint8_t { zero, ones, random };
 /// A warm reset of the registers PMS* and PMB*: PMBLIMITR_EL1.E is 0, and so are the profiling exception of the highest
-/// exception level and all reserved bits; ID registers keep their values. `seed` is that of random values.
+/// exception level and all reserved bits; ID registers keep their values. `seed` is for random values.
 void reset(State& state, ResetValues values, std::uint64_t seed = 0);
 
 // ---- inputs
 
-/// Bits of the events (4.5) that the caller supplies. `retired`, `not_taken` and `streaming` are the unit's own: it has
-/// them from Executed and PSTATE.
+/// Bits of the events (4.5) that the caller supplies. The unit itself supplies `retired`, `not_taken` and `streaming`,
+/// from Executed and PSTATE.
 namespace event {
 inline constexpr std::uint64_t exception = 1U << 0, retired = 1U << 1, l1d_access = 1U << 2, l1d_refill = 1U << 3,
                                tlb_access = 1U << 4, tlb_walk = 1U << 5, not_taken = 1U << 6, mispredict = 1U << 7,
@@ -193,7 +195,7 @@ inline constexpr std::uint64_t exception = 1U << 0, retired = 1U << 1, l1d_acces
                                snooped = 1U << 23, streaming = 1U << 24, shared_unit = 1U << 25;
 }  // namespace event
 
-/// Where a branch goes, or went.
+/// The target of a branch.
 struct BranchTarget {
     Address address{};
     /// Exception level and security state of the target, if they differ from the branch's: exception returns.
@@ -202,13 +204,13 @@ struct BranchTarget {
     bool operator==(const BranchTarget&) const = default;
 };
 
-/// The first access that an operation makes to data, apart from the accesses of 3.11.
+/// The first access of an operation to data, except the accesses of 3.11.
 struct Access {
     Address address{};    ///< virtual, all 64 bits
     bool tagged = false;  ///< bits 63:56 are a tag: TBI applies
-    /// Where it went; none if the access aborted.
+    /// The physical address; none if the access aborted.
     std::optional<Address> physical{};
-    std::optional<SecurityState> physical_space{};  ///< if another than the current one
+    std::optional<SecurityState> physical_space{};  ///< if it differs from the current one
     bool tag_checked = false;                       ///< CH
     std::uint8_t physical_tag = 0;                  ///< PAT, bits 3:0
     bool operator==(const Access&) const = default;
@@ -218,20 +220,20 @@ struct Access {
 struct Executed {
     Address pc{};
     std::uint64_t cycle{};          ///< of its dispatch
-    Operation operation{};          ///< in full: what the version cannot express, the unit leaves out
+    Operation operation{};          ///< in full: the unit leaves out parts that its version cannot express
     std::uint64_t events{};         ///< of namespace event
-    bool retired = true;            ///< false: speculative, and thrown away
+    bool retired = true;            ///< false: speculative, and discarded
     bool condition_failed = false;  ///< conditional, and its condition failed: a branch not taken, …
     /// A further micro-operation of the instruction before it: no member of a population of instructions
     /// (PMSIDR_EL1.ArchInst).
     bool continues = false;
-    /// Cycles from dispatch to completion and to issue, and those spent waiting for a translation; issue by the other
+    /// Cycles from dispatch to completion and to issue, and cycles of waiting for a translation; issue by the other
     /// clock (FEAT_SPE_ALTCLK).
     std::uint32_t total_latency = 1, issue_latency{}, translation_latency{};
     std::optional<std::uint32_t> alternate_issue_latency{};
-    BranchTarget target{};           ///< branches: where it goes if taken, else the instruction after it
+    BranchTarget target{};           ///< branches: the target if taken, else the next instruction
     std::optional<Access> access{};  ///< loads, stores, atomics
-    /// A memory copy, and GCSSS2, load and store (`operation.load` and `.store`): this is the store.
+    /// A memory copy, and GCSSS2, load and store (`operation.load` and `.store`): this is the store access.
     std::optional<Access> store_access{};
     std::optional<std::uint16_t> data_source{};
 };
@@ -239,36 +241,36 @@ struct Executed {
 /// EVL and ETS of 4.6: rounded up. `Operation::length_code` of SVE operations, and of SME ones.
 [[nodiscard]] std::uint8_t vector_length_code(std::uint32_t bits);
 [[nodiscard]] std::uint8_t tile_size_code(std::uint32_t bits);
-/// The payload of an operation type packet (4.6), as a unit of this architecture gives it. `crr`, `fpf`: PMSIDR_EL1's.
+/// The payload of an operation type packet (4.6) from a unit of this architecture. `crr`, `fpf`: PMSIDR_EL1's.
 [[nodiscard]] OperationType operation_type(const Operation& operation, const Architecture& arch, bool crr, bool fpf);
-/// What filters take it for (3.0, 3.12).
+/// The type that filters use for it (3.0, 3.12).
 [[nodiscard]] OpType filter_type(const Operation& operation);
 
-// ---- what is given back
+// ---- results
 
-/// What became of a sample.
+/// The fate of a sample.
 enum class Fate : std::uint8_t {
     written,
     filtered,
     collided,
-    discarded,  ///< discard mode: it passed the filters, and nothing is written
-    lost,       ///< not yet in the buffer when profiling stopped or the buffer was turned off, or no room
-    torn,       ///< the write faulted within the record
+    discarded,  ///< discard mode: the sample passed the filters, and is not written
+    lost,  ///< not yet in the buffer when profiling stopped or the buffer was turned off, or the buffer had no room
+    torn,  ///< the write faulted within the record
 };
 inline constexpr unsigned fate_count = 6;
 [[nodiscard]] std::string_view name(Fate fate);
 
-/// A sample and its fate, reported when that is known.
+/// A sample and its fate, reported when the fate is known.
 struct SampleFate {
-    std::uint64_t member{};  ///< of the population, from 1: SAMPLE_POP at that time
+    std::uint64_t member{};  ///< number of the member, from 1: SAMPLE_POP at that time
     Executed operation;
     Fate fate{};
-    /// What its record holds: absent if the sample never came so far. `first` and `bytes`: where it lies, from address
-    /// 0 on, if it was written.
+    /// The contents of its record: absent if the sample did not come so far. `first` and `bytes`: the place from
+    /// address 0 on, if the record was written.
     std::optional<Record> record{};
 };
 
-/// Takes what became of samples: the truth beside the records. It must not call the model.
+/// Takes the fates of samples: the truth beside the records. It must not call the model.
 class SampleWitness {
 public:
     virtual ~SampleWitness() = default;
@@ -284,14 +286,14 @@ struct PmuCounts {
     bool operator==(const PmuCounts&) const = default;
 };
 
-/// What the model did, for those who keep the truth beside the records.
+/// Counts of the model, for a truth beside the records.
 struct ModelCounts {
     PmuCounts pmu;
     std::uint64_t outside =
-        0;  ///< operations passed or skipped that were no members: profiling was not enabled, or not for them
+        0;  ///< operations passed or skipped that were no members: profiling was off, or off for them
     std::uint64_t chosen = 0;  ///< members that the interval chose; each has one fate in the end
     std::array<std::uint64_t, fate_count> fates{};
-    std::uint64_t bytes = 0;         ///< written, padding and torn records included
+    std::uint64_t bytes = 0;         ///< bytes written, with padding and torn records
     std::uint64_t serrors = 0;       ///< external aborts that PMBSR_EL1 does not report
     std::uint64_t fault_events = 0;  ///< buffer management events other than a full buffer
 
@@ -309,35 +311,36 @@ public:
 
     // ---- execution
 
-    /// One operation. Which one a member of the population is, PMSIDR_EL1.ArchInst decides: `Executed::continues`.
+    /// One operation. PMSIDR_EL1.ArchInst decides which operations are members of the population:
+    /// `Executed::continues`.
     void retire(const Executed& operation);
 
     /// Number of operations that can be skipped: none is chosen, and nothing that they could see changes with time.
     /// Operations that the unit ignores do not count: further micro-operations of an instruction where ArchInst is 1,
-    /// and those that never retire without `ModelChoices::speculation`.
+    /// and operations that never retire without `ModelChoices::speculation`.
     [[nodiscard]] std::uint64_t until_next() const {
         if (!looked_) [[unlikely]]
             look_ahead();
         return left_;
     }
-    /// Members of the population that are skipped without details. Precondition: `members` <= until_next().
+    /// Skips members of the population without details. Precondition: `members` <= until_next().
     void skip(std::uint64_t members) {
         if (members > until_next()) [[unlikely]]
             skip_too_far();
         left_ -= members;
         skipped_ += members;
     }
-    /// The last branch taken among operations that were skipped: FEAT_SPE_PBT alone asks for it.
+    /// The last taken branch among skipped operations: only FEAT_SPE_PBT needs it.
     void skipped_branch(const BranchTarget& target);
 
-    /// Time went on without an operation.
+    /// Time passed without an operation.
     void advance(std::uint64_t cycle);
 
     // ---- registers and barriers
 
-    /// `f(State&)` changes registers, exception level or anything else of the state, but for what is implemented: ID
-    /// registers and `arch` stay. Whether software may write a register is for the caller to ask (architecture.h). Also
-    /// to be called when memory begins or ceases to fault.
+    /// `f(State&)` changes registers, exception level or other parts of the state, but not the implementation: ID
+    /// registers and `arch` stay. The caller checks whether software may write a register (architecture.h). Also call
+    /// this when memory begins or ceases to fault.
     template <class F>
     void change(std::uint64_t cycle, F&& f) {
         begin_change(cycle);
@@ -348,20 +351,20 @@ public:
     void set_exception_level(std::uint64_t cycle, std::uint8_t el);
     /// CONTEXTIDR_EL1 and _EL2.
     void set_context(std::uint32_t context_el1, std::uint32_t context_el2);
-    /// What the physical counter shows from the next operation on, until set again; and what CNTVOFF_EL2 and
-    /// CNTPOFF_EL2 subtract.
+    /// The value of the physical counter from the next operation on, until set again; and the values that CNTVOFF_EL2
+    /// and CNTPOFF_EL2 subtract.
     void set_counter(std::uint64_t ticks);
     void set_counter_offsets(std::uint64_t virtual_offset, std::uint64_t physical_offset);
 
-    /// PSB CSYNC: what was sampled is on its way to memory (1.7).
+    /// PSB CSYNC: the samples taken so far are on their way to memory (1.7).
     void psb_csync();
-    /// DSB: it is there.
+    /// DSB: they are in memory.
     void dsb();
-    /// What Linux does to stop: PMSCR_EL1 and _EL2 = 0, PSB CSYNC, DSB, PMBLIMITR_EL1 = 0 (1.7). The pointer and
-    /// PMBSR_EL1 can be read after it.
+    /// The steps by which Linux stops: PMSCR_EL1 and _EL2 = 0, PSB CSYNC, DSB, PMBLIMITR_EL1 = 0 (1.7). The pointer and
+    /// PMBSR_EL1 can be read afterwards.
     void drain(std::uint64_t cycle);
 
-    // ---- what can be read: as of the last cycle passed
+    // ---- results, as of the last cycle passed
 
     [[nodiscard]] const State& state() const;
     [[nodiscard]] const Registers& registers() const { return state().regs; }
@@ -371,14 +374,13 @@ public:
     [[nodiscard]] bool enabled() const;
     /// The level of PMBIRQ.
     [[nodiscard]] bool pmbirq() const;
-    /// FEAT_SPE_EXC: a profiling exception is pending, to this exception level.
+    /// FEAT_SPE_EXC: the exception level for which a profiling exception is pending; none: none is.
     [[nodiscard]] std::optional<std::uint8_t> profiling_exception() const;
-    /// PMBLIMITR_EL1.PMFZ freezes the event counters of the PMU that PMCR_EL0.FZS names, or those that MDCR_EL2.HPMFZS
-    /// does.
+    /// PMBLIMITR_EL1.PMFZ freezes the event counters of the PMU that PMCR_EL0.FZS or MDCR_EL2.HPMFZS names.
     [[nodiscard]] bool pmu_frozen() const;
     [[nodiscard]] bool pmu_frozen_el2() const;
     [[nodiscard]] const ModelCounts& counts() const;
-    /// Samples that have no fate yet: operations in flight, and formatted records not on their way.
+    /// Samples without a fate: operations in flight, and formatted records not on their way.
     [[nodiscard]] std::uint64_t pending() const;
 
 private:
@@ -388,11 +390,11 @@ private:
     void begin_change(std::uint64_t cycle);
     [[nodiscard]] State& mutable_state();
     void end_change();
-    /// The unit, having counted what was skipped.
+    /// The unit, after counting skipped members.
     [[nodiscard]] Unit& settled() const;
 
     std::unique_ptr<Unit> unit_;
-    // Ahead of the unit, so that skipping is two additions.
+    // Counted ahead of the unit, so that skipping is two additions.
     mutable std::uint64_t left_ = 0, skipped_ = 0;
     mutable bool looked_ = false;
 };

@@ -1,4 +1,4 @@
-/// Every packet of the Statistical Profiling Extension, format 0: what was on the wire (docs/spec/spe.md, section 4).
+/// Every packet of the Statistical Profiling Extension, format 0: the transmitted fields (docs/spec/spe.md, section 4).
 /// The bytes mean the same however the unit was programmed, so there is no configuration. Formats are described here
 /// once; see core/wire.h.
 #pragma once
@@ -15,7 +15,7 @@ using wire::bits;
 using wire::fixed;
 using wire::PacketInfo;
 
-/// What an address packet's index says; others are implementation defined (6, 7, 16 to 31) or reserved.
+/// Meaning of an address packet's index; others are implementation defined (6, 7, 16 to 31) or reserved.
 enum class AddressIndex : std::uint8_t { pc, branch_target, data_virtual, data_physical, previous_target };
 
 /// An address with the bits that qualify it in its top byte (record.h takes it apart).
@@ -31,7 +31,7 @@ struct AddressPacket {
     bool operator==(const AddressPacket&) const = default;
 };
 
-/// What a counter packet's index says; others are implementation defined (6, 7, 16 to 31) or reserved.
+/// Meaning of a counter packet's index; others are implementation defined (6, 7, 16 to 31) or reserved.
 enum class CounterIndex : std::uint8_t { total, issue, translation, reserved, alternate_issue };
 
 /// Cycles.
@@ -47,7 +47,7 @@ struct Counter {
     bool operator==(const Counter&) const = default;
 };
 
-/// What happened to the operation, one bit each (record.h names them).
+/// Events of the operation, one bit each (record.h names them).
 struct Events {
     static constexpr PacketInfo info{.name = "EVENTS", .section = "4.5", .value = 0x42, .mask = 0xcf, .max_bytes = 9};
     Sized events;
@@ -58,7 +58,7 @@ struct Events {
 
 enum class OperationClass : std::uint8_t { other, load_store, branch, reserved };
 
-/// What kind of operation it was (record.h takes it apart).
+/// The kind of the operation (record.h takes it apart).
 struct OperationType {
     static constexpr PacketInfo info{
         .name = "OPERATION-TYPE", .section = "4.6", .value = 0x48, .mask = 0xfc, .max_bytes = 2};
@@ -95,7 +95,7 @@ struct Context {
     bool operator==(const Context&) const = default;
 };
 
-/// When the operation was sampled, in ticks of the generic timer. Ends a record.
+/// The time of the sample, in ticks of the generic timer. Ends a record.
 struct Timestamp {
     static constexpr PacketInfo info{
         .name = "TIMESTAMP", .section = "4.4", .value = 0x71, .mask = 0xff, .max_bytes = 9};

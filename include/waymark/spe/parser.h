@@ -44,7 +44,7 @@ WM_INLINE Parsed parse_one(Bytes bytes, Take&& take) {
     return result;
 }
 
-/// A stream of packets, in chunks of any size: how the input is cut never changes what is reported. Every byte fed is
+/// A stream of packets, in chunks of any size: the cuts of the input never change the result. Every byte fed is
 /// in exactly one packet or one gap once finish() was called. A byte that starts no packet is lost alone: parsing goes
 /// on directly after it, and a run of such bytes is one gap. A handler with `bool done() const` is asked after each
 /// packet: true ends `feed` there.
@@ -54,8 +54,8 @@ public:
     /// The handler is borrowed and must outlive the parser.
     explicit Parser(Handler& handler) : handler_(handler) { wire::check_handles<Handler, Packets>(); }
 
-    /// The next bytes of the stream, borrowed for the call. Gives back what it left, which is nothing unless the
-    /// handler was done.
+    /// The next bytes of the stream, borrowed for the call. Returns the bytes left over: none unless the handler was
+    /// done.
     Bytes feed(Bytes chunk) {
         stopped_ = false;
         while (!chunk.empty() && !stopped_) {
@@ -71,23 +71,23 @@ public:
         return chunk;
     }
 
-    /// The stream ends here: reports what is left over.
+    /// The stream ends here: reports the bytes left over.
     void finish() { leave(GapReason::incomplete_packet); }
 
-    /// What comes next does not follow what came before: reports what is left over, and always a gap, even an empty
-    /// one, so that the handler knows.
+    /// The next bytes do not follow the bytes before: reports the bytes left over, and always a gap, even an empty one,
+    /// so that the handler knows.
     void reset() {
         const bool reported = carried_ + skipped_ != 0;
         leave(GapReason::framing);
         if (!reported) handler_(Gap{at_, at_, GapReason::framing});
     }
 
-    /// Passes over bytes that someone else has parsed. Nothing may be pending.
+    /// Passes over bytes that another object has parsed. Nothing may be pending.
     void advance(std::uint64_t bytes) { at_ = at_ + bytes; }
 
     /// Bytes fed so far.
     [[nodiscard]] Offset offset() const { return at_; }
-    /// Where what is not yet reported began: a run of zeros or bad bytes, or a packet cut by the end of a chunk.
+    /// Where the bytes not yet reported began: a run of zeros or bad bytes, or a packet cut by the end of a chunk.
     [[nodiscard]] Offset pending() const { return at_ - (bad_ + zeros_ + carried_ + skipped_); }
 
 private:
@@ -148,7 +148,7 @@ private:
         return chunk;
     }
 
-    /// One packet that begins at `first`. An alignment packet is only begun: `bytes` has the bytes that have been read.
+    /// One packet that begins at `first`. An alignment packet only begins here: `bytes` has the bytes read so far.
     Parsed parse_here(Bytes bytes, Offset first) {
         bool aligning = false;
         Parsed parsed = parse_one(bytes, [&](const auto& packet, std::size_t size) {
@@ -193,7 +193,7 @@ private:
         return chunk.subspan(count);
     }
 
-    /// Completes the packet whose head was carried over; gives back what of the chunk is left.
+    /// Completes the packet whose head was carried over; returns the rest of the chunk.
     Bytes feed_carried(Bytes chunk) {
         const std::size_t before = carried_;
         const std::size_t added = std::min(chunk.size(), carry_bytes - before);
@@ -211,13 +211,13 @@ private:
             at_ = first + carried_;
             return {};
         }
-        bad_byte(parsed);  // a prefix, and nothing else was carried: what follows it decides first
+        bad_byte(parsed);  // only a prefix was carried: its next byte decides first
         return chunk;
     }
 
     Handler& handler_;
-    Offset at_{};                // of the next byte to be fed
-    GapReason bad_reason_{};     // of the run of bad_ bytes that ends where the pending packet begins
+    Offset at_{};                // offset of the next byte to be fed
+    GapReason bad_reason_{};     // reason of the run of bad_ bytes that ends where the pending packet begins
     std::uint64_t bad_ = 0;      // bytes that start no packet
     std::uint64_t zeros_ = 0;    // length of the run of zeros that ends at at_
     std::uint64_t skipped_ = 0;  // bytes of the alignment packet skip_ so far

@@ -1,5 +1,5 @@
-/// One sampled operation: the packets up to an End or Timestamp packet, put into columns, and what the columns' values
-/// mean (docs/spec/spe.md, sections 4.1 to 4.7).
+/// One sampled operation: the packets up to an End or Timestamp packet, put into columns, and the meaning of their
+/// values (docs/spec/spe.md, sections 4.1 to 4.7).
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace waymark::spe {
 
-/// What a record may hold; a bit each in Record::present.
+/// The possible contents of a record; a bit each in Record::present.
 enum class RecordColumn : std::uint8_t {
     pc,
     branch_target,
@@ -36,15 +36,15 @@ enum class RecordColumn : std::uint8_t {
 };
 inline constexpr unsigned column_count = 15;
 
-/// What is odd about a record; a bit each in Record::defects.
+/// Defects of a record; a bit each in Record::defects.
 enum class Defect : std::uint8_t {
     damaged,       ///< bytes among its packets that are no packet
     no_pc,         ///< holds no PC packet, so it is no sample
-    unnamed,       ///< holds packets for which there is no column: their values are in the bytes only
+    unnamed,       ///< contains packets without a column: only the bytes have their values
     repeated,      ///< two packets for one column: the later one counts
     inconsistent,  ///< packets that its operation type cannot have, such as a data address of a branch
-    aligned,       ///< holds an obsolete alignment packet, which may hide anything
-    oversized,     ///< longer than the architecture allows any record to be
+    aligned,       ///< contains an obsolete alignment packet, which may hide any other packet
+    oversized,     ///< longer than the architecture allows
 };
 inline constexpr unsigned defect_count = 7;
 [[nodiscard]] std::string_view name(RecordColumn column);
@@ -55,8 +55,8 @@ inline constexpr std::uint32_t max_record_bytes = 2048;
 
 /// One sample. Addresses are payloads as sent: see `program_address` and the functions beside it.
 struct Record {
-    Offset first{};         ///< of its first packet; zeros before that belong to no record
-    std::uint32_t bytes{};  ///< up to and with its End or Timestamp packet; at most 32 bits are kept
+    Offset first{};         ///< place of its first packet; zeros before that belong to no record
+    std::uint32_t bytes{};  ///< up to and including its End or Timestamp packet; at most 32 bits are kept
     std::uint16_t present{};
     std::uint8_t defects{};
     OperationClass operation_class{};
@@ -95,11 +95,12 @@ struct RecordColumns {
     void push(const Record& record);
 };
 
-/// A stretch of the stream that is in no record, or bytes inside one that are no packet.
+/// A stretch of the stream outside all records, or bytes inside a record that are no packet.
 struct RecordGap {
-    std::uint32_t before{};  ///< lies before records[before] of its batch, or inside it
+    std::uint32_t before{};  ///< index of the record behind or around it: it lies before records[before] of its batch,
+                             ///< or inside it
     Gap gap;
-    bool inside{};  ///< inside a record, which the stream may end or leave before it is whole
+    bool inside{};  ///< inside a record, which may also be incomplete
     friend bool operator==(const RecordGap&, const RecordGap&) = default;
 };
 
@@ -109,7 +110,7 @@ struct RecordBatch {
     std::span<const RecordGap> gaps;  ///< in order; `before` never decreases and may be one past the last record
 };
 
-/// Takes what a decoder delivers.
+/// Takes records and gaps from a decoder.
 class RecordSink {
 public:
     virtual ~RecordSink() = default;
@@ -128,17 +129,17 @@ void in_order(const RecordBatch& batch, OnRecord&& on_record, OnGap&& on_gap) {
     while (next < batch.gaps.size()) on_gap(batch.gaps[next++]);
 }
 
-/// What a stream held. Every byte is in one of record, padding, alignment and lost bytes.
+/// Contents of a stream. Every byte is in one of record, padding, alignment and lost bytes.
 struct Totals {
     std::uint64_t bytes{};            ///< fed
-    std::uint64_t record_bytes{};     ///< of records, all that lies inside them included
+    std::uint64_t record_bytes{};     ///< bytes of records, with everything inside them
     std::uint64_t padding_bytes{};    ///< zeros between records
     std::uint64_t alignment_bytes{};  ///< obsolete alignment packets between records
-    std::uint64_t lost_bytes{};       ///< of gaps outside records
-    std::uint64_t damaged_bytes{};    ///< of gaps inside whole records
+    std::uint64_t lost_bytes{};       ///< bytes of gaps outside records
+    std::uint64_t damaged_bytes{};    ///< bytes of gaps inside whole records
     std::uint64_t records{};
-    std::uint64_t empty{};                              ///< of them: nothing but a Timestamp or End packet
-    std::array<std::uint64_t, defect_count> defects{};  ///< of them: with each Defect
+    std::uint64_t empty{};                              ///< records that have nothing but a Timestamp or End packet
+    std::array<std::uint64_t, defect_count> defects{};  ///< records with each Defect
     std::array<std::uint64_t, gap_reasons> gaps{};      ///< gaps outside records, by reason
     friend bool operator==(const Totals&, const Totals&) = default;
 
@@ -193,9 +194,9 @@ struct PhysicalAddress {
             static_cast<std::uint8_t>(payload >> 56 & 0xfU)};
 }
 
-/// Name of an event bit; empty for those the architecture leaves to implementations or reserves (section 4.5).
+/// Name of an event bit; empty for bits that the architecture leaves to implementations or reserves (section 4.5).
 [[nodiscard]] std::string_view event_name(unsigned bit);
-/// All that are set, colon-joined; unnamed bits as `event12`. Empty if none is.
+/// All set bits, colon-joined; unnamed bits as `event12`. Empty if none is set.
 [[nodiscard]] std::string events_text(std::uint64_t events);
 
 /// An operation type packet taken apart (section 4.6).
@@ -215,11 +216,11 @@ struct Operation {
         extended,       ///< acquire/release, exclusive, atomic
         sve_memory,
         branch,
-        reserved,  ///< no pattern the architecture names
+        reserved,  ///< no pattern with a name in the architecture
     };
     enum class Call : std::uint8_t { not_recorded, call, procedure_return, neither };
     Kind kind{};
-    bool load{}, store{};  ///< of load_store operations, one of them
+    bool load{}, store{};  ///< kind of a load_store operation
     bool conditional{}, indirect{};
     bool floating_point{}, simd{}, predicated{}, gather_scatter{};
     bool acquire_release{}, exclusive{}, atomic{};
@@ -234,7 +235,7 @@ struct Operation {
 /// `load`, `store acquire-release exclusive`, `branch conditional`, …
 [[nodiscard]] std::string operation_text(const Operation& operation);
 
-/// What a data source code means on the core with this MIDR_EL1; empty if not known (section 4.7).
+/// The meaning of a data source code on the core with this MIDR_EL1; empty if not known (section 4.7).
 [[nodiscard]] std::string_view data_source_name(std::uint32_t midr, std::uint32_t code);
 
 }  // namespace waymark::spe

@@ -11,8 +11,8 @@ namespace waymark::spe {
 
 /// Where in its record a stream begins.
 enum class Start : std::uint8_t {
-    record,     ///< at the first byte of one, or in padding
-    mid_record  ///< anywhere, as in a snapshot of a ring: all up to the first End or Timestamp is unsynchronised
+    record,     ///< at the first byte of a record, or in padding
+    mid_record  ///< anywhere, as in a snapshot of a ring: all bytes up to the first End or Timestamp are unsynchronised
 };
 
 /// Decodes one unit's byte stream, in chunks of any size.
@@ -24,9 +24,9 @@ public:
 
     /// The next bytes of the stream, borrowed for the call.
     void feed(Bytes bytes);
-    /// What comes next does not follow what came before: an unfinished record is lost, and a gap says so.
+    /// The next bytes do not follow the bytes before: an unfinished record is lost, and a gap says so.
     void reset(Start start = Start::record);
-    /// The stream ends here: reports what is left over and delivers everything to the sink.
+    /// The stream ends here: reports the bytes left over and delivers everything to the sink.
     void finish();
     /// Exact after finish().
     [[nodiscard]] const Totals& totals() const;

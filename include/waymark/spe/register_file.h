@@ -1,4 +1,4 @@
-/// Register values as people have them: `NAME=VALUE`, a dump of lines, or JSON.
+/// Register values in the forms that people use: `NAME=VALUE`, a dump of lines, or JSON.
 #pragma once
 
 #include <cstdint>
@@ -18,28 +18,28 @@ struct NamedValue {
 };
 
 struct Settings {
-    std::vector<NamedValue> settings;  ///< in their order; a register comes before its fields
-    std::vector<std::string> unknown;  ///< names of other registers, as they stand there
-    std::vector<std::string> notes;    ///< how numbers were read that could have been meant otherwise
+    std::vector<NamedValue> settings;  ///< in file order; a register comes before its fields
+    std::vector<std::string> unknown;  ///< names of other registers, as in the file
+    std::vector<std::string> notes;    ///< the reading of ambiguous numbers
     bool operator==(const Settings&) const = default;
 };
 
 /// A value: `0x` hexadecimal, `0b` binary, else decimal, unless it can only be hexadecimal: with a letter from a to f,
-/// or sixteen digits, as kernels and debuggers print registers. `hexadecimal`: so is every number without a prefix. `_`
-/// between digits counts for nothing. `usage`: not a number of 64 bits.
+/// or sixteen digits, as kernels and debuggers print registers. `hexadecimal`: every number without a prefix is
+/// hexadecimal. `_` between digits has no effect. `usage`: not a number of 64 bits.
 [[nodiscard]] Result<std::uint64_t> read_value(std::string_view text, bool hexadecimal = false);
 
-/// Whether a value would mean something else in hexadecimal and nothing shows which it is: `80101001`.
+/// Whether a value would differ in hexadecimal and nothing shows the base: `80101001`.
 [[nodiscard]] bool base_unclear(std::string_view text);
 
-/// `NAME=VALUE`. `usage`: no such register or field, or a value it does not hold.
+/// `NAME=VALUE`. `usage`: there is no such register or field, or it cannot hold the value.
 [[nodiscard]] Result<NamedValue> read_setting(std::string_view name, std::string_view value, bool hexadecimal = false);
 
 /// A file of either kind; it is JSON if it begins with a brace.
 ///
-/// A dump has a register on each line, `NAME VALUE` with blanks, `=` or `:` between; what follows the value is left
-/// alone, and so are lines empty or begun by `#`. JSON is one object: names and values, where a value is a number, such
-/// a number in quotes, or an object of fields; the object `registers` of an object counts for its own.
+/// A dump has a register on each line, `NAME VALUE` with blanks, `=` or `:` between; text behind the value is ignored,
+/// and so are empty lines and lines that begin with `#`. JSON is one object: names and values, where a value is a
+/// number, such a number in quotes, or an object of fields; the object `registers` of an object counts for its own.
 ///
 /// Where one number without prefix can only be hexadecimal, all without prefix are, but JSON's own numbers. Where none
 /// is, they are decimal. A note names each whole register for which that matters.

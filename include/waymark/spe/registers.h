@@ -1,6 +1,6 @@
-/// Registers of the Statistical Profiling Extension and what it heeds of others, field by field (docs/spec/spe.md,
-/// section 2). Each is described once: one function names its fields, and reading, writing, printing and checking walk
-/// it.
+/// Registers of the Statistical Profiling Extension, and the fields of other registers on which it depends, field by
+/// field (docs/spec/spe.md, section 2). Each is described once: one function names its fields, and reading, writing,
+/// printing and checking walk it.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace waymark::spe {
 
-// Of every register: its published name, a title, the section of docs/spec/spe.md, its encoding, and where FEAT_NV2
+// Every register has: its published name, a title, the section of docs/spec/spe.md, its encoding, and where FEAT_NV2
 // keeps it in memory (0: it does not).
 
 /// How MRS and MSR name a register.
@@ -132,7 +132,7 @@ struct PmslatfrEl1 {
     bool operator==(const PmslatfrEl1&) const = default;
 };
 
-/// PMSDSFR_EL1, the sampling data source filter register (2.4): sources that are kept.
+/// PMSDSFR_EL1, the sampling data source filter register (2.4): the sources to keep.
 struct PmsdsfrEl1 {
     static constexpr std::string_view name = "PMSDSFR_EL1", title = "sampling data source filter", section = "2.4";
     static constexpr Encoding encoding{3, 0, 9, 10, 4};
@@ -415,8 +415,8 @@ struct PmcrEl0 {
     bool operator==(const PmcrEl0&) const = default;
 };
 
-/// What of PSTATE matters here, as SPSR_ELx and CurrentEL have it: EL and nRW. SM, which they do not hold, is bit 63.
-/// No encoding names it (2.8).
+/// The fields of PSTATE that matter here, as SPSR_ELx and CurrentEL have them: EL and nRW. SM, which they do not have,
+/// is bit 63. No encoding names it (2.8).
 struct Pstate {
     static constexpr std::string_view name = "PSTATE", title = "process state", section = "2.8";
     static constexpr Encoding encoding{};
@@ -436,15 +436,14 @@ struct Pstate {
 
 using Field = RegisterField;
 
-/// A value as one writes that field: binary for two and three bits, else as `append_number` does; EL is a number.
+/// A value as people write that field: binary for two and three bits, else as `append_number` does; EL is a number.
 [[nodiscard]] std::string field_text(const Field& field);
 /// `E1SPE=1 E0SPE=1`: the fields that are not 0; empty if none is.
 [[nodiscard]] std::string to_text(const std::vector<Field>& fields);
 /// `S3_0_C9_C9_0`.
 [[nodiscard]] std::string to_text(const Encoding& encoding);
 
-/// All registers that decide what is profiled, and PSTATE. Values in which a PE without EL3 would leave them are not
-/// kept here; architecture.h has what they count for.
+/// All registers that decide about profiling, and PSTATE. architecture.h has the values that count on a PE without EL3.
 struct Registers {
     Pstate pstate;
     PmscrEl1 pmscr_el1;
@@ -488,9 +487,9 @@ struct Registers {
     /// The value of the register of this name; none if there is no such register.
     [[nodiscard]] std::optional<std::uint64_t> get(std::string_view name) const;
 
-    /// Sets one field, by a name such as `MDCR_EL2.E2PB`; false if there is none, or it does not hold the value.
+    /// Sets one field, by a name such as `MDCR_EL2.E2PB`; false if there is no such field, or it cannot hold the value.
     bool set_field(std::string_view name, std::uint64_t value);
-    /// The field of such a name; none if there is none.
+    /// The field with such a name; none if there is no such field.
     [[nodiscard]] std::optional<Field> field(std::string_view name) const;
     /// All fields of the register of this name; empty if there is no such register.
     [[nodiscard]] std::vector<Field> fields(std::string_view name) const;

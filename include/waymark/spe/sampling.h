@@ -1,4 +1,4 @@
-/// What happens between the functions of architecture.h: choosing the operations to sample, filling the buffer, and the
+/// The steps between the functions of architecture.h: choosing the operations to sample, filling the buffer, and the
 /// barrier after it (docs/spec/spe.md, sections 1.2, 1.6 and 1.7).
 #pragma once
 
@@ -14,7 +14,7 @@ namespace waymark::spe {
 /// the implementation's source of jitter.
 bool count_member(Registers& registers, std::uint8_t random);
 
-/// After a record: there is no room for another of the largest size (1.6). The largest size is PMSIDR_EL1.MaxSize.
+/// After a record: the buffer has no room for another record of the largest size, PMSIDR_EL1.MaxSize (1.6).
 [[nodiscard]] bool buffer_full(const Registers& registers);
 /// Records the buffer management event of a full buffer in PMBSR_EL1, unless it holds an earlier event.
 void record_buffer_full(Registers& registers);
@@ -23,13 +23,13 @@ void record_buffer_full(Registers& registers);
 struct Outstanding {
     using Record = std::vector<std::uint8_t>;
     std::deque<Record> formatted;  ///< not yet on their way: lost when the buffer is turned off
-    std::deque<Record> initiated;  ///< their addresses are translated; written at the latest by a DSB
+    std::deque<Record> initiated;  ///< their addresses are translated; a DSB writes them at the latest
     std::vector<Record> complete;  ///< in memory
     std::uint64_t lost = 0;
 
     /// PMBLIMITR_EL1.E was cleared, or profiling has stopped.
     void discard();
-    /// A DSB: what was initiated is in memory.
+    /// A DSB: initiated records are in memory.
     void data_synchronization_barrier();
 };
 

@@ -17,8 +17,8 @@ using wire::fields_text, wire::to_text;
 /// of its kind; the message names it.
 [[nodiscard]] Result<Packet> from_text(std::string_view text);
 
-/// A short phrase that says what a packet means, such as `PC 0xffffc0c2868c8b5c EL2 non-secure`; empty when the fields
-/// say it all. Data sources need the core's MIDR_EL1, 0 if it is not known.
+/// A short phrase with the meaning of a packet, such as `PC 0xffffc0c2868c8b5c EL2 non-secure`; empty when the fields
+/// are all there is to say. Data sources need the core's MIDR_EL1, 0 if it is not known.
 [[nodiscard]] std::string explain(const Packet& packet, std::uint32_t midr = 0);
 
 }  // namespace waymark::spe

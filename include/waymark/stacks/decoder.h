@@ -1,5 +1,5 @@
 /// Branch stacks + program → flow (docs/branch-stacks.md, "What follows from a stack"). Each stack is a stretch of the
-/// run; between two entries, and only there, what ran follows from the program.
+/// run; between two entries, and only there, the program shows which code ran.
 #pragma once
 
 #include <array>
@@ -45,25 +45,25 @@ public:
     [[nodiscard]] bool amid_packet() const { return held_.size() % entry_bytes != 0; }
     /// Entries so far.
     [[nodiscard]] std::uint64_t packets() const { return entries_; }
-    /// Stretches of code whose way is remembered, and the most that may be.
+    /// Number of stretches of code whose way is remembered, and the limit.
     [[nodiscard]] std::size_t remembered() const { return walks_.size(); }
     static constexpr std::size_t most_remembered = std::size_t{1} << 16;
 
 private:
-    /// What lies between the target of one branch and the source of the next.
+    /// The way from the target of one branch to the source of the next.
     struct Walk {
         enum class Found : std::uint8_t { branch, no_branch, no_code, nonsense } found{};
         std::vector<std::uint32_t> edges{};     // blocks that ended with a branch not taken
         std::optional<std::uint32_t> last{};    // the block that the branch ends
         std::optional<std::uint32_t> before{};  // the same block without its last instruction; none: it has one only
         isa::Instruction branch{};
-        Address where{};  // where no code is, or what contradicts
+        Address where{};  // where there is no code, or where the code contradicts the stack
         flow::Conflict conflict = flow::Conflict::address_disagrees;
     };
     void end_stack();
     [[nodiscard]] const Walk& walk(std::uint64_t from, std::uint64_t to);
     [[nodiscard]] Walk make_walk(std::uint64_t from, std::uint64_t to) const;
-    /// Where the branch at `from` is known to have been taken, and not what ran before it.
+    /// The branch at `from` was taken; the code before it is unknown.
     void branch_alone(const StackEntry& entry, Offset at);
     void stretch(std::uint64_t start, const StackEntry& end, Offset at);
     void arrive(const StackEntry& newest, Offset at);
@@ -75,13 +75,13 @@ private:
     const Config config_;
     const isa::CodeReader& code_;
     Out& out_;
-    std::vector<std::uint8_t> held_;  // of the stack that is being read, from begin_ on
+    std::vector<std::uint8_t> held_;  // bytes of the current stack, from begin_ on
     Offset begin_{};
     std::uint64_t entries_ = 0;
     isa::Space space_{};  // of that stack
-    bool flows_ = false;  // what comes next follows what was delivered last
+    bool flows_ = false;  // the next block follows the last delivered one
     std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>, Walk> walks_;
-    std::size_t walk_edges_ = 0;  // of all of walks_
+    std::size_t walk_edges_ = 0;  // edges in all of walks_
 };
 
 }  // namespace waymark::stacks

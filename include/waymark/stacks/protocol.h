@@ -10,7 +10,7 @@ namespace waymark::stacks {
 
 [[nodiscard]] const protocol::Protocol& row();
 
-/// Source types: what recorded them, and the instruction set.
+/// Source types: the recorder, and the instruction set.
 inline constexpr std::string_view lbr_type = "LBR", brbe_type = "BRBE", made_a64_type = "STACKS.A64",
                                   made_x86_64_type = "STACKS.X86-64",
                                   assumed_type = "STACKS";  ///< of an unknown machine, taken for AArch64

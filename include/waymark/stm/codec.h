@@ -32,7 +32,7 @@ struct NumberOf {
     }
 };
 
-/// The low nibbles of a timestamp, 0 to 12, 14 or 16: how many were sent, and what.
+/// The low nibbles of a timestamp, 0 to 12, 14 or 16: their number and value.
 struct Stamp {
     std::uint64_t low{};
     std::uint8_t nibbles{};
@@ -54,7 +54,7 @@ struct StampField {
         out.put(size_code(stamp.nibbles), 1);
         out.put(stamp.low, stamp.nibbles);
     }
-    /// `0x3aeb284c9/16`: the value, and how many nibbles.
+    /// `0x3aeb284c9/16`: the value, and the number of nibbles.
     static void print(std::string& out, const Stamp& stamp) {
         wire::append_number(out, stamp.low);
         out += '/';

@@ -1,5 +1,5 @@
-/// How a System Trace Macrocell was programmed, as far as it says what its messages are (docs/spec/stm.md, 5). The
-/// bytes parse alike with any configuration.
+/// How a System Trace Macrocell was programmed, as far as the meaning of its messages depends on that
+/// (docs/spec/stm.md, 5). The bytes parse alike with any configuration.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ public:
     [[nodiscard]] std::array<Offset, 2> pending() const override { return {parser_.pending(), parser_.pending()}; }
     [[nodiscard]] bool amid_packet() const override { return parser_.amid_packet(); }
 
-    // What the parser asks for.
+    // The handler for the parser.
     template <class P>
     void operator()(const P& packet, Extent at);
     void operator()(const Gap& gap);

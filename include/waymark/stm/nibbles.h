@@ -1,5 +1,5 @@
-/// Numbers of four bits, one after the other: in each byte the low one comes first; of a value the most significant one
-/// comes first (docs/spec/stm.md, 1).
+/// Numbers of four bits, one after the other: in each byte the low one comes first; the most significant nibble of a
+/// value comes first (docs/spec/stm.md, 1).
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace waymark::stm {
     return bytes[at / 2] >> 4 * (at % 2) & 0xfU;
 }
 
-/// Reads forward over borrowed bytes, from a nibble on. The first failure sticks.
+/// Reads forward over borrowed bytes, starting at a nibble. The first failure sticks.
 class NibbleCursor {
 public:
     WM_INLINE NibbleCursor(Bytes bytes, std::size_t at) : bytes_(bytes), at_(at) {}
@@ -46,7 +46,7 @@ public:
         at_ += count;
         return value;
     }
-    /// The packet cannot be what its opcode said.
+    /// The packet contradicts its opcode.
     WM_INLINE void bad() {
         if (step_ == Step::ok) step_ = Step::bad;
     }

@@ -1,5 +1,5 @@
-/// Every packet of STPv2: what was on the wire (docs/spec/stm.md, 2). Formats are described here once; see core/wire.h.
-/// A packet is an opcode of one to four nibbles and its fields.
+/// Every packet of STPv2: the transmitted fields (docs/spec/stm.md, 2). Formats are described here once; see
+/// core/wire.h. A packet is an opcode of one to four nibbles and its fields.
 #pragma once
 
 #include <array>
@@ -15,16 +15,16 @@ namespace waymark::stm {
 
 using wire::PacketInfo;
 
-/// Nibbles, the first one most significant; of several the first is F.
+/// Nibbles, the first one most significant; if there are several, the first is F.
 struct Opcode {
     std::uint32_t value{};
     unsigned nibbles = 1;
 };
 
-/// The longest packet, but for ASYNC, in nibbles: D64TS.
+/// Length in nibbles of the longest packet except ASYNC: D64TS.
 inline constexpr std::size_t max_nibbles = 35;
 
-/// Fields of an operation code that stands alone, one with a number, and the same with a timestamp.
+/// Fields of a packet that is only an opcode, of one with a number, and of the same with a timestamp.
 struct OpcodePacket {
     static void fields(auto&, auto&, const Config& = {}) {}
     bool operator==(const OpcodePacket&) const = default;
@@ -51,7 +51,7 @@ struct NumberStampPacket {
     bool operator==(const NumberStampPacket&) const = default;
 };
 
-/// What a write of software, or a hardware event, sends: data of `Nibbles`; marked at the end of a message.
+/// A write of software, or a hardware event: data of `Nibbles`; marked at the end of a message.
 template <unsigned Nibbles, bool Marked, bool Timed>
 struct Data
     : std::conditional_t<Timed, NumberStampPacket<std::uint64_t, Nibbles>, NumberPacket<std::uint64_t, Nibbles>> {
@@ -84,7 +84,7 @@ struct NullTimed : StampPacket {
     static constexpr Opcode opcode{0xf01, 3};
     bool operator==(const NullTimed&) const = default;
 };
-/// The master of what follows; its channel is 0.
+/// The master of the following packets; its channel is 0.
 struct Master8 : NumberPacket<std::uint8_t, 2> {
     static constexpr PacketInfo info{.name = "M8", .section = "2"};
     static constexpr Opcode opcode{0x1, 1};
@@ -139,7 +139,7 @@ struct TriggerTimed : NumberStampPacket<std::uint8_t, 2> {
     static constexpr Opcode opcode{0xf07, 3};
     bool operator==(const TriggerTimed&) const = default;
 };
-/// How often timestamps count, in Hz.
+/// The frequency of timestamps, in Hz.
 struct Frequency : NumberPacket<std::uint32_t, 8> {
     static constexpr PacketInfo info{.name = "FREQ", .section = "2"};
     static constexpr Opcode opcode{0xf08, 3};
@@ -177,7 +177,7 @@ struct Async {
     bool operator==(const Async&) const = default;
 };
 
-/// All but ASYNC, in the order in which opcodes are tested.
+/// All packets except ASYNC, in the order in which opcodes are tested.
 using OpcodePackets =
     wire::PacketList<Data<8, false, false>, Data<8, true, false>, Data<8, false, true>, Data<8, true, true>, FlagPacket,
                      FlagTimed, Null, Channel8, Channel16, Master8, Data<16, false, false>, Data<16, true, false>,

@@ -1,6 +1,6 @@
-/// Nibbles → packets (docs/spec/stm.md, 1 and 4). A packet may begin in either half of a byte. A byte is part of the
-/// packet that has its low nibble: a packet that begins in the high nibble has the place of the byte after it, and one
-/// that ends in that nibble too has no byte.
+/// Nibbles → packets (docs/spec/stm.md, 1 and 4). A packet may begin in either half of a byte. A byte belongs to the
+/// packet that has its low nibble: a packet that begins in the high nibble has the place of the next byte, and one that
+/// also ends in that nibble has no byte.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ namespace waymark::stm {
 using wire::Extent;
 using wire::Parsed;
 
-/// The packet whose opcode begins at nibble `at` of `bytes`, which is there; calls `take(packet, nibble after it)` when
-/// it is whole.
+/// The packet whose opcode begins at nibble `at` of `bytes`, which must be there; calls `take(packet, nibble after it)`
+/// when it is whole.
 template <class List>
 struct OpcodeDispatch;
 template <class... P>
@@ -53,8 +53,8 @@ private:
     }
 };
 
-/// A stream of packets, in chunks of any size: how the input is cut never changes what is reported. Starts
-/// unsynchronised. Every byte fed is in exactly one packet or one gap once finish() was called.
+/// A stream of packets, in chunks of any size: the cuts of the input never change the result. Starts unsynchronised.
+/// Every byte fed is in exactly one packet or one gap once finish() was called.
 template <class Handler>
 class Parser {
 public:
@@ -73,7 +73,7 @@ public:
         }
         if (!chunk.empty()) run(chunk, 0);
     }
-    /// A packet that is cut is a gap, which has no byte if only its first nibble is there.
+    /// A cut packet is a gap, which has no byte if only the packet's first nibble is there.
     void finish() {
         if (state_ == State::searching)
             report(first_, 2 * at_.value, reason_);
@@ -82,7 +82,7 @@ public:
         search(2 * at_.value, GapReason::unsynchronised);
         forget();
     }
-    /// What comes next does not follow what came before. Always reports a gap, even an empty one.
+    /// The next bytes do not follow the bytes before. Always reports a gap, even an empty one.
     void reset(GapReason why = GapReason::framing) {
         if (why == GapReason::stopped || (why == GapReason::missing && state_ == State::searching)) finish();
         const bool keeps = why == GapReason::framing && state_ == State::searching;
@@ -92,7 +92,7 @@ public:
     }
 
     [[nodiscard]] Offset offset() const { return at_; }
-    /// Where what is not yet reported began.
+    /// Where the bytes not yet reported began.
     [[nodiscard]] Offset pending() const {
         return state_ == State::packets ? at_ - carried_ + (half_ ? 1U : 0U) : place(first_);
     }
@@ -106,7 +106,7 @@ private:
         ones,  ///< inside an ASYNC
     };
 
-    /// The byte of which a nibble is a part.
+    /// The byte that has a nibble.
     [[nodiscard]] static Offset place(std::uint64_t nibble) { return Offset{(nibble + 1) / 2}; }
 
     void search(std::uint64_t from, GapReason reason) {
@@ -127,7 +127,7 @@ private:
     void give(const P& packet, std::uint64_t first, std::uint64_t end) {
         handler_(packet, Extent{place(first), place(end) - place(first)});
     }
-    /// How many nibbles F end right before a nibble; no more than an ASYNC has.
+    /// The number of nibbles F right before a nibble; at most as many as an ASYNC has.
     [[nodiscard]] std::uint64_t ones_before(Bytes bytes, std::size_t at) const {
         std::uint64_t ones = 0;
         while (at != 0 && ones < Async::least && nibble_at(bytes.data(), at - 1) == 0xf) {
@@ -137,7 +137,7 @@ private:
         return std::min(Async::least, at == 0 ? ones + tail_ones_ : ones);
     }
 
-    /// From a nibble of the first byte on.
+    /// Parses from a nibble of the first byte on.
     void run(Bytes bytes, std::size_t at) {
         const std::size_t end = 2 * bytes.size();
         const std::uint64_t base = 2 * at_.value;
@@ -159,7 +159,7 @@ private:
         tail_ones_ = ones_before(bytes, 2 * (rest / 2));
         at_ = at_ + bytes.size();
     }
-    /// Packets up to one that is cut, to one that cannot be, or to an ASYNC.
+    /// Parses packets up to one that is cut, up to an impossible one, or up to an ASYNC.
     std::size_t parse(Bytes bytes, std::size_t at, std::uint64_t base) {
         const std::size_t end = 2 * bytes.size();
         while (at != end) {
@@ -178,14 +178,14 @@ private:
                 reason_ = GapReason::malformed_packet;
                 before_ = before;
             } else {
-                // What is taken for a packet may have begun inside an ASYNC.
+                // The packet may have begun inside an ASYNC.
                 ones_ = before;
             }
             return at;
         }
         return at;
     }
-    /// Up to and including the next ASYNC.
+    /// Skips up to and including the next ASYNC.
     std::size_t count_ones(Bytes bytes, std::size_t at, std::uint64_t base) {
         for (const std::size_t end = 2 * bytes.size(); at != end; ++at) {
             const unsigned nibble = nibble_at(bytes.data(), at);
@@ -197,7 +197,7 @@ private:
             if (state_ == State::ones && nibble == 0 && ones >= Async::least) {
                 give(Async{ones}, first_, here + 1);
             } else {
-                // Nibbles of an ASYNC that a packet before it took count too.
+                // Nibbles of an ASYNC inside a packet before it count too.
                 const std::uint64_t all = ones + (state_ == State::ones ? before_ : 0);
                 state_ = State::searching;
                 if (nibble != 0 || all < Async::least) continue;
@@ -216,7 +216,7 @@ private:
     }
 
     Handler& handler_;
-    Offset at_{};  // of the next byte to be fed
+    Offset at_{};  // offset of the next byte to be fed
     State state_ = State::searching;
     GapReason reason_ = GapReason::unsynchronised;
     std::uint64_t first_ = 0;      // searching, ones: the nibble where it began
@@ -224,7 +224,7 @@ private:
     std::uint64_t before_ = 0;     // ones: nibbles F before first_
     std::uint64_t tail_ones_ = 0;  // nibbles F before the first byte that run() has
     std::size_t carried_ = 0;      // packets: bytes with an unfinished packet, kept in carry_
-    bool half_ = false;            // it begins in the high nibble of its first byte
+    bool half_ = false;            // that packet begins in the high nibble of its first byte
     std::array<std::uint8_t, (max_nibbles + 1) / 2 + 2> carry_{};
 };
 

@@ -1,4 +1,4 @@
-/// What packets of STPv2 depend on: master and channel, and the timestamp (docs/spec/stm.md, 3).
+/// The state on which packets of STPv2 depend: master and channel, and the timestamp (docs/spec/stm.md, 3).
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ public:
         if (master_)
             set_master(0);
         else
-            channel_.reset();  // of an unknown master
+            channel_.reset();  // the channel of an unknown master
     }
     void see(const auto& p) {
         if constexpr (requires { p.time; }) stamp(p.time);
@@ -42,14 +42,14 @@ public:
         exact_ = false;
     }
 
-    /// Nothing after lost bytes, until a packet names it.
+    /// Nothing after lost bytes, until a packet names the master.
     [[nodiscard]] std::optional<std::uint32_t> master() const { return master_; }
     [[nodiscard]] std::optional<std::uint32_t> channel() const { return channel_; }
     /// The last timestamp; nothing while none was sent, and without a VERSION that says how to read it.
     [[nodiscard]] std::optional<std::uint64_t> time() const { return time_; }
     /// No bytes were lost before it, or a whole timestamp was sent since. Otherwise the upper bits may have grown.
     [[nodiscard]] bool exact() const { return exact_; }
-    /// Of the last VERSION.
+    /// The version of the last VERSION packet.
     [[nodiscard]] std::optional<std::uint8_t> version() const { return version_; }
 
 private:

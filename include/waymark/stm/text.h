@@ -19,7 +19,7 @@ using wire::fields_text, wire::to_text;
 /// of its kind; the message names it.
 [[nodiscard]] Result<Packet> from_text(std::string_view text);
 
-/// Says what packets mean. Fed every packet and gap of a stream in order.
+/// Explains packets. Must get every packet and gap of a stream in order.
 class Explainer {
 public:
     explicit Explainer(const Config& config) : state_(config) {}

@@ -1,4 +1,4 @@
-/// What a SyS-T client's messages mean that have a number instead of a text: files of XML (docs/spec/sys-t.md, 6).
+/// Meanings of a SyS-T client's messages that have a number instead of a text: files of XML (docs/spec/sys-t.md, 6).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Item {
     std::string text{}, file{}, line{};
 };
 
-/// Items by the bits of their number that their mask has; the first that fits is found.
+/// Items by those bits of their number that their mask selects; the first fitting item is found.
 class Items {
 public:
     void add(Item item);
@@ -30,7 +30,7 @@ public:
 private:
     static constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
     std::vector<Item> items_;
-    std::unordered_map<std::uint64_t, std::size_t> whole_;  // those whose mask has all bits
+    std::unordered_map<std::uint64_t, std::size_t> whole_;  // items whose mask has all bits
     std::vector<std::size_t> masked_;
 };
 
@@ -49,11 +49,11 @@ struct Client {
 class Collateral {
 public:
     static constexpr std::size_t most_bytes = std::size_t{64} << 20, most_items = std::size_t{1} << 20;
-    /// Adds what `xml` defines; `name` is the file's, for errors, after which nothing was added. `bad_format` with the
-    /// line: no XML, a DOCTYPE, no element of SyS-T, a number or GUID that is none; `unsupported`: more than the
-    /// limits.
+    /// Adds the definitions of `xml`; `name` is the file's name, for errors, after which nothing was added.
+    /// `bad_format` with the line: no XML, a DOCTYPE, no element of SyS-T, an invalid number or GUID; `unsupported`:
+    /// beyond the limits.
     [[nodiscard]] std::optional<Error> add(std::string_view xml, const std::string& name);
-    /// The first that has the GUID, and the build number where one is known and the client names builds.
+    /// The first client that has the GUID, and the build number where one is known and the client names builds.
     [[nodiscard]] const Client* find(const Guid& guid, std::optional<std::uint64_t> build) const;
     [[nodiscard]] const Client* named(std::string_view name) const;
     [[nodiscard]] const std::vector<Client>& clients() const { return clients_; }

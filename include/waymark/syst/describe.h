@@ -1,5 +1,4 @@
-/// Bytes of a message → what they say: SyS-T with its collateral, and the layouts of Linux (docs/spec/sys-t.md, 4 to
-/// 7).
+/// Bytes of a message → its contents: SyS-T with its collateral, and the layouts of Linux (docs/spec/sys-t.md, 4 to 7).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@
 
 namespace waymark::syst {
 
-/// How software lays out what it writes to a channel.
+/// The layout of software's writes to a channel.
 enum class Layout : std::uint8_t {
     sys_t,   ///< MIPI SyS-T; Linux p_sys-t
     basic,   ///< text or bytes: Linux p_basic, and its console
@@ -24,11 +23,11 @@ enum class Layout : std::uint8_t {
 inline constexpr unsigned layouts = 4;
 [[nodiscard]] std::string_view name(Layout layout);
 
-/// Describes the messages of one stream, in order: a BUILD message decides which client those after it are of.
+/// Describes the messages of one stream, in order: a BUILD message decides to which client later messages belong.
 class Describer {
 public:
-    /// `collateral` is borrowed and may be null. `client`: which one messages without GUID are of; null: the GUID made
-    /// of master, channel and origin decides.
+    /// `collateral` is borrowed and may be null. `client`: the client of messages without GUID; null: the GUID made of
+    /// master, channel and origin decides.
     Describer(Layout layout, const Collateral* collateral, const Client* client)
         : layout_(layout), collateral_(collateral), client_(client) {}
     [[nodiscard]] protocol::Record operator()(Bytes bytes, std::uint32_t master, std::uint32_t channel);

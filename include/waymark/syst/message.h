@@ -11,7 +11,7 @@
 
 namespace waymark::syst {
 
-/// In the order in which it is written.
+/// In the order in which its bytes are written.
 struct Guid {
     std::array<std::uint8_t, 16> bytes{};
     friend bool operator==(const Guid&, const Guid&) = default;
@@ -40,7 +40,7 @@ struct Location {
     friend bool operator==(const Location&, const Location&) = default;
 };
 
-/// Of the three short forms only the type and the value are sent.
+/// The three short forms have only the type and the value.
 struct SystMessage {
     MessageType type{};
     unsigned subtype{}, severity{}, unit{};
@@ -48,12 +48,12 @@ struct SystMessage {
     std::optional<Guid> guid{};
     std::optional<Location> location{};
     std::optional<std::uint64_t> time{};
-    std::uint64_t value{};  ///< of the short forms, and the number of a long build
+    std::uint64_t value{};  ///< value of the short forms, and the number of a long build
     bool is_short{};
-    bool complete{};  ///< all its parts are there, though the payload may be shorter than its length says
-    Bytes payload{};  ///< of the other forms; borrowed
+    bool complete{};  ///< all parts are there, though the payload may be shorter than its length field
+    Bytes payload{};  ///< payload of the other forms; borrowed
     std::optional<bool> checksum{};
-    std::string problem{};  ///< what does not fit; empty: all does
+    std::string problem{};  ///< the contradiction, if there is one; else empty
 };
 
 [[nodiscard]] SystMessage parse(Bytes bytes);

@@ -15,13 +15,13 @@
 
 namespace waymark::syst {
 
-/// Takes the messages of a unit, and gives one of kind record for each message of software, and all that are neither
-/// writes nor flags as they are. A message of software comes when it ends.
+/// Takes the messages of a unit, gives one message of kind record for each message of software, and passes on all that
+/// are neither writes nor flags. A message of software comes when it ends.
 class Records final : public protocol::MessageListener {
 public:
-    /// Channels with a message that has not ended; of more, the one that began first is given as it is.
+    /// Limit on channels with a message that has not ended; beyond it, the oldest such message is passed on unchanged.
     static constexpr std::size_t most_open = 4096;
-    /// No message is longer: a payload of 64 KB and what stands before and after it.
+    /// Limit on a message's size: a payload of 64 KB and the parts before and after it.
     static constexpr std::size_t most_bytes = 65536 + 64;
 
     /// All is borrowed.
@@ -43,7 +43,7 @@ private:
     };
     void write(const protocol::Message& m);
     void end(std::map<Channel, Open>::iterator at, const std::string& problem);
-    /// Messages of a master, or of all.
+    /// Discards messages of a master, or all.
     void lose(const std::optional<std::uint32_t>& master, const std::string& problem);
 
     Layout layout_;

@@ -1,4 +1,4 @@
-/// A recording of a Debug and Profiling Unit against its truth.
+/// Compares a recording of a Debug and Profiling Unit with its truth.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ namespace waymark::verify {
 
 struct VerifiedDpu {
     bool has_content = false;  ///< else nothing was compared
-    bool cut = false;          ///< the file does not hold all of the trace
+    bool cut = false;          ///< the file does not have all of the trace
     record::DpuCompared compared;
-    std::vector<std::string> warnings;  ///< what decoding found missing or doubtful, as every view says it
+    std::vector<std::string> warnings;  ///< problems that decoding found, with the words of every view
 };
 
 /// Errors: the errors of decoding.

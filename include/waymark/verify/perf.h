@@ -1,5 +1,5 @@
-/// A recording of program flow as perf.data against its truth: what each thread executed, address by address. Threads
-/// move between CPUs, so the order of their instructions is not compared.
+/// Compares a recording of program flow as perf.data with its truth: the execution of each thread, address by address.
+/// Threads move between CPUs, so the order of their instructions is not compared.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@
 
 namespace waymark::verify {
 
-/// A thread, held against its truth.
+/// A thread, compared with its truth.
 struct VerifiedThread {
-    std::string name;  ///< `PID/TID` as in the truth; `all`: of all threads together
+    std::string name;  ///< `PID/TID` as in the truth; `all`: all threads together
     Verdict verdict = Verdict::not_compared;
     bool ran = true;                      ///< else the truth does not have it, and it was decoded all the same
     std::uint64_t executed{}, decoded{};  ///< instructions
-    std::uint64_t without_file{};         ///< more of them executed in code that is in no file
+    std::uint64_t without_file{};         ///< number of further instructions, whose code is in no file
     std::uint64_t unfinished{};           ///< executed after the last waypoint
     bool with_ranges = false;             ///< else only sums are compared
     std::optional<record::ExecutedAddresses::Change> difference{};
@@ -32,15 +32,15 @@ struct VerifiedThread {
 struct VerifiedPerf {
     std::vector<VerifiedThread> threads;
     pipeline::Report report;
-    std::vector<pipeline::Damage> missing;  ///< code that was not found, or may be another's
+    std::vector<pipeline::Damage> missing;  ///< code that was not found, or whose file is uncertain
     std::uint64_t instructions{};           ///< decoded, of all
     bool together = false;                  ///< the trace does not say which thread ran
     bool partial = false;                   ///< trace was lost, or only a part of the trace was decoded
-    /// Of all threads: the worst. `not_compared` too where nothing was decoded.
+    /// The worst verdict of all threads. Also `not_compared` where nothing was decoded.
     [[nodiscard]] Verdict verdict() const;
 };
 
-/// `folder`: that of the truth.
+/// `folder`: the folder of the truth.
 [[nodiscard]] VerifiedPerf verify_perf(const pipeline::Session& session,
                                        const std::vector<const pipeline::Source*>& selected, const record::Truth& truth,
                                        const std::filesystem::path& folder);

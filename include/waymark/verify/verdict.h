@@ -1,11 +1,11 @@
-/// What comparing a recording with its truth comes to.
+/// The result of comparing a recording with its truth.
 #pragma once
 
 #include <cstdint>
 
 namespace waymark::verify {
 
-/// Of one source or thread, or of all: the worst, which comes last.
+/// For one source or thread, or for all: the worst, which comes last.
 enum class Verdict : std::uint8_t { equal, not_compared, different };
 
 }  // namespace waymark::verify
