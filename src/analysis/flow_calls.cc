@@ -89,6 +89,11 @@ void FlowCalls::ranges(const flow::Batch& batch, std::size_t from, std::size_t t
             counts.block_cycles[range.block()] += range.cycles;
         }
         if (edge.effect != Effect::stays) [[unlikely]] {
+            if (edge.crosses) {
+                run_ = run;
+                cross(range, counts);
+                run = run_;
+            }
             wait_behind(range.edge, edge.effect, counts.known.blocks[range.block()]);
             plain = false;
         }
@@ -96,6 +101,27 @@ void FlowCalls::ranges(const flow::Batch& batch, std::size_t from, std::size_t t
     last_edge_ = batch.ranges[to - 1].edge;
     plain_ = plain;
     run_ = run;
+}
+
+/// Gives each function what it ran of a block that just ran; cycles by instructions. The function that execution goes
+/// on in without a branch is entered as by a jump.
+void FlowCalls::cross(const flow::Range& range, FlowCounts& counts) {
+    const std::uint64_t all = counts.known.edges[range.edge].instructions;
+    const std::uint64_t cycles = range.cycles == flow::no_cycles ? 0 : range.cycles;
+    const auto up_to = [&](std::uint64_t instructions) {
+        return Work{instructions * range.times, cycles * instructions / all};
+    };
+    Work done;
+    run_ = run_ - up_to(all);
+    for (const FlowCode::Crossing& crossing : counts.known.crossings_of(range.block())) {
+        const Work now = up_to(crossing.instructions);
+        run_ += now - done;
+        done = now;
+        flush();
+        wait_edge_ = no_edge;
+        arrive_behind(Wait::leaves, crossing.place, counts);
+    }
+    run_ += up_to(all) - done;
 }
 
 void FlowCalls::wait_behind(std::uint32_t edge, Effect effect, const flow::Block& block) {

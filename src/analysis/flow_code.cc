@@ -5,6 +5,9 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "flow_functions.h"
+#include "waymark/isa/decode_instr.h"
+
 namespace waymark::analysis {
 
 namespace {
@@ -117,6 +120,35 @@ std::vector<CodeFunction> FlowCode::functions() const {
     return functions_;
 }
 
+std::span<const FlowCode::Crossing> FlowCode::Known::crossings_of(std::uint32_t block) const {
+    const auto less = [](const Crossing& c, std::uint32_t number) { return c.block < number; };
+    const auto first = std::lower_bound(crossings.begin(), crossings.end(), block, less);
+    return {first, std::lower_bound(first, crossings.end(), block + 1, less)};
+}
+
+FunctionId FlowCode::cross(const flow::Block& block, std::uint32_t number, FunctionId first) {
+    if (block.instructions < 2 || home(last_address(block)) == first) return first;
+    // Only of Thumb and x86-64 the code tells how long an instruction is.
+    const bool four_bytes = block.isa == isa::Isa::a32 || block.isa == isa::Isa::a64;
+    const isa::Space space = four_bytes ? isa::Space{} : space_of(memory_, block);
+    FunctionId here = first;
+    std::uint64_t at = block.start;
+    for (std::uint32_t done = 0; done < block.instructions; ++done) {
+        if (const FunctionId next = home(at); next != here) {
+            all_.crossings.push_back({number, done, find(at)});
+            here = next;
+        }
+        std::uint64_t bytes = 4;
+        if (!four_bytes) {
+            const auto instruction = isa::decode_at(memory_, space, {at}, block.isa, {});
+            if (!instruction) break;
+            bytes = instruction->bytes;
+        }
+        at += bytes;
+    }
+    return here;
+}
+
 void FlowCode::extend(Known& known, std::span<const flow::Block> blocks) {
     using flow::Block;
     const std::scoped_lock lock(mutex_);
@@ -125,10 +157,14 @@ void FlowCode::extend(Known& known, std::span<const flow::Block> blocks) {
         all_.blocks.push_back(b);
         const Arrival place = find(b.start);
         all_.places.push_back(place);
-        const auto leads = [&](std::uint64_t to) { return home(to) == place.home ? Effect::stays : Effect::leaves; };
+        const FunctionId last = cross(b, static_cast<std::uint32_t>(i), place.home);
+        const bool crosses = last != place.home || !all_.crossings_of(static_cast<std::uint32_t>(i)).empty();
+        // Behind a crossing `leaves` says the same as `stays` does; it is noticed, and so is the crossing.
+        const Effect stays = crosses ? Effect::leaves : Effect::stays;
+        const auto leads = [&](std::uint64_t to) { return home(to) == last ? stays : Effect::leaves; };
         const Effect on = leads(b.start + b.bytes);
-        Effect taken = Effect::stays;
-        if (b.end == flow::End::barrier)
+        Effect taken = stays;
+        if (b.end == flow::End::barrier || b.end == flow::End::not_a_waypoint)
             taken = on;
         else if ((b.flags & Block::exception_return) != 0)
             taken = Effect::exception_return;
@@ -140,8 +176,8 @@ void FlowCode::extend(Known& known, std::span<const flow::Block> blocks) {
             taken = Effect::jump;
         else if (b.end == flow::End::direct)
             taken = leads(b.target);
-        all_.edges.push_back({b.instructions, on});
-        all_.edges.push_back({b.instructions, taken});
+        all_.edges.push_back({b.instructions, on, crosses});
+        all_.edges.push_back({b.instructions, taken, crosses});
     }
     const auto add = [](auto& to, const auto& from) {
         to.insert(to.end(), from.begin() + static_cast<std::ptrdiff_t>(to.size()), from.end());
@@ -149,6 +185,7 @@ void FlowCode::extend(Known& known, std::span<const flow::Block> blocks) {
     add(known.blocks, all_.blocks);
     add(known.places, all_.places);
     add(known.edges, all_.edges);
+    add(known.crossings, all_.crossings);
 }
 
 }  // namespace waymark::analysis

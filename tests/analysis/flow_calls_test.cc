@@ -385,6 +385,24 @@ TEST_F(Calls, OfManyTailCallsOnOneAnotherTheLastReplaceEachOther) {
     EXPECT_TRUE(tree.starts_with("a 0/2; a.b 1/1; a.b>c 1/1; a.b>c>b 1/1; ")) << tree;
 }
 
+TEST_F(Calls, ABlockThatGoesOnIntoTheNextFunctionIsPartOfBoth) {
+    // b has two instructions before c begins, and c returns for both.
+    flow.call(at('a'), at('b', 0xf8)).ret(at('b', 0xf8), 5).plain(at('a', 4));
+    // The whole of c lies between, and the last of the three calls.
+    flow.call(at('a', 8), at('b', 0xfc))
+        .call(at('b', 0xfc), at('e'), 66)
+        .ret(at('e'))
+        .ret(at('d', 4))
+        .plain(at('a', 12));
+    EXPECT_EQ(run(flow), "a 0/4; a.b 2/3; a.b>c 2/67; a.b>c>d 1/2; a.b>c>d.e 1/1");
+    // A branch back in the function that the block ends in is no call; cycles are spread by instructions.
+    Flow other{program};
+    other.range(at('b', 0xf8), 6, End::direct, Block::conditional, at('c'), true, 12)
+        .range(at('c'), 4, End::direct, Block::conditional, at('c'), false, 4)
+        .ret(at('c', 0x10), 2);
+    EXPECT_EQ(run(other), "b 0/2/4; b>c 1/10/12");
+}
+
 TEST_F(Calls, AFunctionThatIsTracedAloneIsCalledTheFirstTimeToo) {
     for (int i = 0; i < 3; ++i) flow.on(flow::TraceOnReason::enabled).ret(at('g'), 3);
     EXPECT_EQ(run(flow), "g 3/9");
@@ -1400,13 +1418,21 @@ private:
                 return;
             case 8: {  // a tail call
                 if (handler || t.stack.back().returns_to == 0 || t.stack.size() > 40) return;
-                const std::string to = any_function();
+                // Or the function goes on into the next one, within one block.
+                const bool goes_on = top != "n" && random_.half();
+                const std::string to = goes_on ? std::string(1, static_cast<char>(top[0] + 1)) : any_function();
                 if (to == top) return;
-                work(t, n);
-                flow.jump(t.now, begin(to), n);
+                const auto left = goes_on ? static_cast<std::uint32_t>(begin(to) - t.now) / 4 : n;
+                work(t, left);
                 t.stack.push_back({to, t.stack.back().returns_to, true});
                 ++delivered[to].calls;
-                t.now = begin(to);
+                if (goes_on) {
+                    flow.plain(t.now, left + n);
+                    work(t, n);
+                } else {
+                    flow.jump(t.now, begin(to), n);
+                }
+                t.now = begin(to) + (goes_on ? 4 * n : 0);
                 return;
             }
             case 9: {  // longjmp, to a place to which a call of setjmp once returned; not out of a handler

@@ -29,6 +29,23 @@ OBJDUMP, NM = shutil.which("arm-linux-gnueabihf-objdump"), shutil.which("arm-lin
 CORPUS = pathlib.Path(os.environ.get("WAYMARK_CORPUS") or SOURCE.parent / "shared/corpus")
 JOBS = (1, 2, 3, 7)
 
+# Functions that go on into the next one without a branch, with instructions of both lengths.
+FALLING = r"""
+#include <stdio.h>
+int first(int), second(int), third(int);
+__asm__(".text\n.syntax unified\n.thumb\n"
+        ".type first,%function\n.thumb_func\n.global first\nfirst: adds r0, #1\nadd.w r0, r0, #300\n.size first, .-first\n"
+        ".type second,%function\n.thumb_func\n.global second\nsecond: add.w r0, r0, #3\n.size second, .-second\n"
+        ".type third,%function\n.thumb_func\n.global third\nthird: adds r0, #3\ncmp r0, #7\nit eq\naddeq r0, #1\nbx lr\n"
+        ".size third, .-third\n");
+int main(void) {
+    int sum = 0;
+    for (int i = 0; i < 10; ++i) sum += first(i) + (i & 1 ? second(i) : third(sum));
+    printf("%d\n", sum);
+    return 0;
+}
+"""
+
 
 def run(*arguments):
     done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS)
@@ -139,6 +156,9 @@ class Answers(unittest.TestCase):
                 times.update(addresses)
                 if before is not None:
                     self.step(program, before, start, calls, branches)
+                for last, at in zip(addresses, addresses[1:]):
+                    if program.function(at) == at and program.function(last) != at:
+                        calls[at] += 1
                 before = (addresses[-1], end)
             if before is not None:
                 unknown.add(before[0])
@@ -216,6 +236,12 @@ class Answers(unittest.TestCase):
 
     def test_mixed(self):
         self.check("mixed", "16", "--core cortex-a15 --branch-broadcast")
+
+    def test_functions_without_an_end(self):
+        (self.folder / "falling.c").write_text(FALLING)
+        run("arm-linux-gnueabihf-gcc", "-O1", "-mthumb", "-static", "-o", self.folder / "falling", self.folder / "falling.c")
+        for options in ("--core cortex-a15", "--core cortex-a9 --return-stack --cycle-accurate", "--unit etmv3"):
+            self.check("falling", "", options)
 
     def test_threads(self):
         self.check("threads-static", "20", "--core cortex-a15 --sync 100 --context-id 4")

@@ -16,10 +16,10 @@
 ///   lowest one that was left are kept aside with it. A return, or a branch into the middle of a function, to where no
 ///   frame waits, but one kept aside does, takes them up again: they replace the function that switched.
 ///   Of several that wait for one address, that is the one that has waited longest.
-/// - After any other branch into another function: a tail call. Its frame lies on that of the function that jumped, and
-///   waits for what that waits for: both are left by one return, and nothing else comes back to the lower one. Amid a
-///   function that has led here by tail calls alone, that function goes on. Of more than CallStacks::most_tails on one
-///   another, each replaces the last.
+/// - After any other branch into another function, and where execution goes on into one without a branch, also amid a
+///   block: a tail call. Its frame lies on that of the function that jumped, and waits for what that waits for: both
+///   are left by one return, and nothing else comes back to the lower one. Amid a function that has led here by tail
+///   calls alone, that function goes on. Of more than CallStacks::most_tails on one another, each replaces the last.
 /// - An exception puts a frame on the stack that waits for the preferred return address, and the handler above it.
 ///   Behind an exception return, the topmost such frame is left; if A is not what it waits for, flow resumes as below.
 /// - A change of Context ID parks the stack and takes up the other's; flow resumes there.
@@ -91,6 +91,7 @@ private:
     static constexpr std::uint32_t no_edge = CallStacks::no_edge;
 
     void ranges(const flow::Batch& batch, std::size_t from, std::size_t to, FlowCounts& counts);
+    void cross(const flow::Range& range, FlowCounts& counts);
     void repeat(const flow::Batch& batch, std::span<const flow::Repeat> repeats, FlowCounts& counts);
     [[nodiscard]] static Wait wait_of(Effect effect);
     void event(const flow::What& what, FlowCounts& counts);

@@ -64,11 +64,20 @@ public:
     struct Edge {
         std::uint32_t instructions{};
         Effect effect{};
+        bool crosses{};  ///< the block has Crossings; `effect` is not `stays`
+    };
+    /// Amid a block, execution goes on into another function without a branch.
+    struct Crossing {
+        std::uint32_t block{};
+        std::uint32_t instructions{};  ///< of the block that come before it
+        Arrival place;
     };
     struct Known {
         std::vector<flow::Block> blocks;
         std::vector<Arrival> places;  ///< where blocks begin
         std::vector<Edge> edges;
+        std::vector<Crossing> crossings;  ///< by block, in the order of execution
+        [[nodiscard]] std::span<const Crossing> crossings_of(std::uint32_t block) const;
     };
     /// Adds missing blocks to `known`: these, and all earlier ones.
     void extend(Known& known, std::span<const flow::Block> blocks);
@@ -91,6 +100,8 @@ private:
     [[nodiscard]] FunctionId number(CodeFunction function);
     [[nodiscard]] Arrival find(std::uint64_t address);
     [[nodiscard]] FunctionId home(std::uint64_t address);
+    /// Adds the crossings of a block that begins in the function `first`, and returns the function it ends in.
+    FunctionId cross(const flow::Block& block, std::uint32_t number, FunctionId first);
 
     struct Area {
         std::uint64_t first{}, last{}, begin{};
