@@ -105,7 +105,7 @@ inline void add(Counts& counts, std::span<const std::uint64_t> edges, std::span<
     }
 }
 
-// One decoder each, with everything it needs.
+// A decoder, with the objects it needs.
 template <class P, class D, class To = CountingSink>
 struct Delivered {
     using Protocol = P;

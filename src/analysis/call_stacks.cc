@@ -173,7 +173,7 @@ void CallStacks::settle(Stack& stack, FlowCounts& counts) {
     stack.serial = ++serials_;
     std::vector<std::uint32_t> at(stack.tree.size(), CallTree::nowhere);
     at[stack.root] = 0;
-    // The root counts what ran while the function was not known.
+    // The root counts code that ran while the function was not known.
     CallTree::Node& unknown = stack.settled.node(0);
     unknown.self += stack.tree.node(stack.root).self;
     stack.settled.take(stack.tree, 0, static_cast<std::uint32_t>(stack.tree.size()), at, CallTree::nowhere);

@@ -49,7 +49,7 @@ CodeTurns::CodeTurns(const std::vector<Mapping>& mappings, bool timed) : layers_
     std::sort(alone_.begin(), alone_.end());
 }
 
-/// Finds out what was mapped in a zone at each time. A mapping replaces everything that it overlaps.
+/// Finds the mapping in a zone at each time. A mapping replaces everything that it overlaps.
 void CodeTurns::divide(Zone& zone, std::vector<Mapping> inside) {
     std::stable_sort(inside.begin(), inside.end(), [](const Mapping& a, const Mapping& b) { return a.from < b.from; });
     std::map<std::vector<std::size_t>, std::uint32_t> known;

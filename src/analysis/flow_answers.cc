@@ -28,7 +28,7 @@ Branch::Kind kind_of(const flow::Block& b) {
     return (b.flags & flow::Block::conditional) != 0 ? K::conditional : K::unconditional;
 }
 
-/// Adds the edges that control took other than to the next instruction.
+/// Adds the edges of taken branches and other jumps.
 void fill_edges(FlowFunctions& functions) {
     std::map<std::tuple<std::uint64_t, std::uint64_t, Branch::Kind>, std::pair<std::uint64_t, Work>> sums;
     for (const auto& [key, sum] : functions.blocks())

@@ -93,7 +93,7 @@ std::string ProfileCover::text() const {
 
 namespace {
 
-/// Adds the evidence of one account row about what is known to have run.
+/// Adds the evidence of one account row about code that certainly ran.
 void add_account_row(ProfileCover& out, const answers::AccountRow& row, double instructions_a_range) {
     out.estimated |= answers::account_rule(row.reason).estimates;
     if (!answers::adds_to_decoded(row.reason)) return;

@@ -30,7 +30,7 @@ struct SpeFill {
     [[nodiscard]] std::string thread_text(const Profile::Thread& thread) const;
 };
 
-/// Adds what is counted, the trust in it, and summary figures.
+/// Adds the metrics, the trust in them, and summary figures.
 void fill_sample_health(SpeFill& fill);
 /// Adds images, functions, instructions, lines, branches and edges.
 void fill_sample_code(SpeFill& fill);

@@ -183,7 +183,7 @@ answers::Account samples_account(const SampleCapture& capture, const SampleTotal
     }
     const capture::perf::RecordedPart part = capture::perf::recorded_part(capture.data->version);
     if (!part.ends.empty()) add({.reason = AccountReason::after_end});
-    // The remains of a damaged record may not show what ran.
+    // The remains of a damaged record may not show which code ran.
     if (q.selected != 0) {
         add({.reason = AccountReason::decoded, .bytes = bytes, .records = q.selected});
         add({.reason = AccountReason::sampled});

@@ -268,8 +268,8 @@ bool hides_only_what_ran_before(const Account& account) {
 }
 
 /// Under --strict, a recording from main on is accepted as intended (answers::completeness). But the program's own
-/// code, such as constructors, may run before main. If the recording does not state what ran there, code that was not
-/// seen later may have run.
+/// code, such as constructors, may run before main. If the recording does not state which code ran there, code that was
+/// not seen later may have run.
 void judge_before_main(View& view, const Answers& answers, const Counts& chosen) {
     if (std::none_of(answers.account.begin(), answers.account.end(), [](const AccountRow& row) {
             return row.reason == AccountReason::before_start && row.of == at_main && !is_known_before(row);
@@ -291,7 +291,7 @@ void judge_before_main(View& view, const Answers& answers, const Counts& chosen)
                                  counted(directions, "direction of branches", "directions of branches")));
 }
 
-/// Sets whether a gate was missed, and the sentence that says what ran.
+/// Sets whether a gate was missed, and the sentence on the code that ran.
 void judge(View& view, const CoverageOptions& options, const Classes& of) {
     const double percent = 100.0 * static_cast<double>(of.executed) / static_cast<double>(of.all());
     const bool low = percent < *options.fail_under;
@@ -369,7 +369,7 @@ Result<View> coverage_view(const Answers& answers, const CoverageOptions& option
         if (coverage.all().lines.all() == 0)
             view.below.emplace_back("lines are not known: the images have no debug information");
     }
-    // A limit counts unobserved code as not run, so it holds even if it is not known what ran before main.
+    // A limit counts unobserved code as not run, so it holds even if the code before main is not known.
     if (options.strict && !options.fail_under) judge_before_main(view, answers, chosen);
     if (options.fail_under && of.all() == 0)
         view.remark(Finding::Severity::bad, fmt::format("--fail-under: {} are not known; give the program with "

@@ -1,4 +1,4 @@
-/// Merges what was executed: instructions, lines, branches, edges, blocks, loops, code of images, and the tree of
+/// Merges executed code: instructions, lines, branches, edges, blocks, loops, code of images, and the tree of
 /// calls.
 #pragma once
 

@@ -24,7 +24,7 @@ public:
         taken_ += count;
         return count;
     }
-    /// What is waiting is new.
+    /// The waiting elements are new.
     void begin() { taken_ = 0; }
     [[nodiscard]] bool empty() const { return taken_ == waiting_.size(); }
 

@@ -110,7 +110,7 @@ std::string build_id_text(const std::vector<std::uint8_t>& id) { return id.empty
 
 std::string end_text(const std::optional<std::uint64_t>& to) { return to ? std::to_string(*to) : "-"; }
 
-/// Parses a line after `map`. Returns what is wrong with it; empty if nothing.
+/// Parses a line after `map`. Returns the mistake in it; empty if there is none.
 std::string_view read_module(std::string_view line, Module& out) {
     std::uint64_t process = 0;
     if (!take(line, process) || process > 0xffffffff) return "the process is no number of 32 bits";

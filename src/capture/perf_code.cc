@@ -72,8 +72,8 @@ std::vector<BpfFunction> bpf_functions(Bytes feature) {
 
 std::vector<CodeChange> kernel_code_changes(const PerfData& data) {
     std::vector<CodeChange> out;
-    // Even before the first change, the code in the kernel's file may differ from what ran, because the kernel patches
-    // itself when it starts.
+    // Even before the first change, the code in the kernel's file may differ from the executed code, because the kernel
+    // patches itself when it starts.
     std::vector<const TextPoke*> pokes;
     for (const TextPoke& poke : data.text_pokes) pokes.push_back(&poke);
     std::stable_sort(pokes.begin(), pokes.end(),
@@ -92,7 +92,7 @@ std::vector<CodeChange> kernel_code_changes(const PerfData& data) {
             out.push_back({CodeChange::kernel, 0, poke->address, poke->before.size(), poke->before, name});
         out.push_back({CodeChange::kernel, poke->time, poke->address, bytes, poke->after, name});
     }
-    // From KSYMBOL to KSYMBOL; what was there before the recording has time 0.
+    // From KSYMBOL to KSYMBOL; code from before the recording has time 0.
     for (const BpfFunction& f : data.bpf_functions) {
         CodeChange change{CodeChange::kernel, 0, f.address, f.code.size(), f.code, f.name};
         std::optional<std::uint64_t> until;

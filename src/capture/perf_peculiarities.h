@@ -11,7 +11,7 @@
 
 namespace waymark::capture::perf {
 
-/// What is known about a file after reading it; every member is borrowed.
+/// Facts about a file after reading it; every member is borrowed.
 struct CsFile {
     const PerfData& data;
     const CsInfo& info;

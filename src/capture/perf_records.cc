@@ -214,7 +214,7 @@ bool RecordReader::take_unpacked(std::uint64_t at) {
             return false;
         }
         if (h.size > rest.size()) break;
-        // A few bytes can expand to any size: limit what is kept in proportion to the file.
+        // A few bytes can expand to any size: limit the kept bytes in proportion to the file.
         if (h.kind() != Type::sample || contents_.data.has_branch_stacks()) kept_bytes_ += h.size;
         if (kept_bytes_ > max_kept_bytes + max_kept_ratio * packed_bytes_) {
             contents_.lose(

@@ -43,7 +43,7 @@ struct BeforeWords {
     std::size_t count = 0;
 };
 
-/// Reads a line after the first. Returns what is wrong with it, or an empty text.
+/// Reads a line after the first. Returns the mistake in it, or an empty text.
 std::string_view read_line(const BeforeWords& words, bool& counted, RanBefore& out) {
     const auto& [kind, first, second] = words.word;
     if (kind == "instructions") {

@@ -1,4 +1,4 @@
-/// `waymark doctor`: identifies a capture, finds what is wrong with it, and says what to do.
+/// `waymark doctor`: identifies a capture, finds its problems, and names the remedies.
 #include "waymark/core/quote.h"
 #include "waymark/doctor/dpu_dump.h"
 #include "waymark/doctor/examine.h"

@@ -41,7 +41,7 @@ std::string format_names() {
     return out;
 }
 
-/// A list of the formats: what each contains, which program opens it, and what it needs.
+/// A list of the formats: contents, programs that open it, and requirements of each.
 std::string format_list() {
     std::string out;
     for (const exports::Format& f : exports::formats())
@@ -104,7 +104,7 @@ public:
         metric_ = *metric;
         const ExitStatus status = write_all(*answers);
         if (status != decoded) return status == nothing && answers->cut ? unreadable : status;
-        // The file does not show what is missing. A cut was reported when the capture was read.
+        // The file does not show missing parts. A cut was reported when the capture was read.
         say_head(*answers);
         return answers->cut ? unreadable : decoded;
     }

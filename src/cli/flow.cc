@@ -346,7 +346,7 @@ private:
         return decoded;
     }
 
-    /// Reports what is known about the time before the first A-sync.
+    /// Reports the known facts about the time before the first A-sync.
     static void report_head(const pipeline::Source& source, const std::string& buffer,
                             const follow::HeadRecovery& head) {
         if (head.outcome == follow::HeadOutcome::no_head) return;

@@ -1,4 +1,4 @@
-/// `waymark info`: the contents of a capture, how its units were programmed, and what is wrong with it.
+/// `waymark info`: the contents of a capture, how its units were programmed, and its problems.
 #include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/// Recognises buffers without trace: memory that nobody wrote, an idle trace port, text, another kind of file. This
-/// check comes before any protocol is tried: every protocol finds something in bytes that are all alike.
+/// Recognises buffers without trace: memory that was never written, an idle trace port, text, another kind of file.
+/// This check comes before any protocol is tried: every protocol finds something in bytes that are all alike.
 #pragma once
 
 #include <cstdint>

@@ -95,7 +95,7 @@ public:
         }
         count<ContextEntry>(at);
     }
-    // Pads mark where tracing was held (5.10): no entry shows what happened then. A run of pads gives one element.
+    // Pads mark where tracing was held (5.10): no entry shows events during the hold. A run of pads gives one element.
     void operator()(const Pad&, const EntryExtent& at) {
         if (!held_ && !at.doubtful) {
             state_.lose();
@@ -125,7 +125,7 @@ public:
     void operator()(const Gap& gap) {
         // Memory that was never written proves nothing, not even that something is missing.
         if (gap.reason != GapReason::padding) state_.lose();
-        // If a buffer wrapped, only what came before is missing (12.1).
+        // If a buffer wrapped, only earlier trace is missing (12.1).
         if (gap.reason != GapReason::padding && gap.reason != GapReason::unsynchronised) state_.lossy = true;
         Element& element = add(ElementKind::gap, EntryExtent{gap.first, gap.bytes()});
         element.reason = gap.reason;

@@ -288,7 +288,8 @@ const CycleOutput* Model::Unit::run(const CycleInput& in, std::uint64_t cycles) 
         return &output_;
     }
 
-    // What each counter will count. Requests and losses of the buffer: at most one for each cycle, and those that wait.
+    // The future counts of each counter. Requests and losses of the buffer: at most one for each cycle, and the waiting
+    // ones.
     const bool match = id_match(in.ctx);
     const std::uint64_t clock = in.in_debug ? 0 : cycles;
     std::array<std::uint64_t, counter_count> totals{};
@@ -335,8 +336,7 @@ const CycleOutput* Model::Unit::run(const CycleInput& in, std::uint64_t cycles) 
         ++cycle_;
         if (phase_ != before || (context_due_ && phase_ == Phase::run)) continue;
 
-        // From here on all cycles are alike: those without a request, those with a refused request, or those that wait
-        // for the bus.
+        // From here on all cycles are alike: cycles without a request, with a refused request, or waiting for the bus.
         const auto asked = request();
         std::uint64_t alike = end - cycle_;
         if (asked != TraceWriteBuffer::Request::none && granted(asked, in.bus_others))

@@ -319,7 +319,7 @@ private:
     std::uint32_t context_id_ = 0;
     std::uint8_t vmid_ = 0;
 
-    // The state that the trace has shown, and what is to be sent.
+    // The state that the trace has shown, and the packets to send.
     struct Sent {
         bool ns = false, hyp = false;
         std::uint32_t context_id = 0;

@@ -607,7 +607,7 @@ private:
         return possible && parsed.step == Step::ok ? parsed.bytes : 0;
     }
 
-    /// Delivers what is due and released.
+    /// Delivers due elements.
     void deliver_waiting() {
         waiting_.hold();
         do {

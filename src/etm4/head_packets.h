@@ -102,7 +102,7 @@ public:
 
     /// The observations of all packets; the caller adds the sync. Call it once.
     [[nodiscard]] std::vector<follow::Observation> observations();
-    /// Offset of a loss of trace: what comes after it does not belong to the head.
+    /// Offset of a loss of trace: later packets do not belong to the head.
     [[nodiscard]] std::optional<Offset> lost() const { return lost_; }
     [[nodiscard]] SpeculationDepth& depth() { return depth_; }
 
@@ -135,7 +135,7 @@ private:
         owner_ = static_cast<std::uint32_t>(sent_.size());
         queue_.waiting.add(at, Waiting::Kind::kept, Item{owner_, Name{sent}});
     }
-    /// A packet is impossible at its place: what was read so far does not belong to the trace.
+    /// A packet is impossible at its place: the packets so far do not belong to the trace.
     void clear() {
         queue_.waiting = {};
         queue_.waiting.add_unseen({}, std::size_t{1} << 48);

@@ -221,7 +221,7 @@ public:
     }
 
     void set_external_input(unsigned selector, bool level) { resources_.external_input(selector, level); }
-    /// 2.18, prohibited region. What was executed up to here is sent, as at an entry without a P0 element.
+    /// 2.18, prohibited region. Instructions executed up to here are sent, as at an entry without a P0 element.
     void set_permission(const flow::TracePermission& permission) {
         const bool before = prohibited(context_);
         permission_ = permission;

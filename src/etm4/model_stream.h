@@ -1,4 +1,4 @@
-/// The packets of a session: P0 elements, and what is sent before and after each (docs/spec/etm4-registers.md, 2.12 and
+/// The packets of a session: P0 elements, and the packets before and after each (docs/spec/etm4-registers.md, 2.12 and
 /// 2.13).
 #pragma once
 
@@ -104,7 +104,7 @@ protected:
             if (resources_.in_range(at, context_, qctlr_.range) == qctlr_.mode) return true;
         return false;
     }
-    /// The next instruction does not follow from what was traced.
+    /// The next instruction does not follow from the trace.
     void stop() { tracing_ = false; }
 
     // ---- packets before a P0 element

@@ -109,7 +109,7 @@ const std::string& path_of(const Image& image) {
     return image.path.empty() ? image.name : image.path;
 }
 
-/// The subject of a profile, and what it omits.
+/// The subject of a profile, and its omissions.
 ExportReport report_of(const Answers& a, Index image, std::uint64_t bytes, std::uint64_t left_out) {
     ExportReport report;
     report.bytes = bytes;

@@ -101,7 +101,7 @@ public:
 
     // ---- beginnings
 
-    /// Execution may be anywhere. `shared` is what was known before packet `k`.
+    /// Execution may be anywhere. `shared` is the knowledge before packet `k`.
     void seed(std::uint32_t k, const Shared& shared);
     /// A path about which no more is known than before the seeding.
     [[nodiscard]] Path beginning() const {
@@ -178,7 +178,7 @@ public:
     bool everywhere = true;  ///< no path is followed: execution may be anywhere
     std::uint32_t seeded_at = 0, packet = 0;
     std::optional<bool> a64;          ///< whether execution is in A64 state, if packets have shown it
-    Shared before;                    ///< what was known before the seeding
+    Shared before;                    ///< the knowledge before the seeding
     std::optional<Shared> forgotten;  ///< the shared past of paths that were too many
     Odds odds;
     Histories histories;

@@ -140,7 +140,7 @@ struct MemoryMap::State {
     std::vector<SharedBytes> contents;  // parallel to sections
     std::array<Layer, SpaceFilter::states> layers;
 
-    /// `unknown`: ascending offsets in the bytes of words that differ from what was in memory.
+    /// `unknown`: ascending offsets in the bytes of words that differ from memory.
     std::uint32_t put(SharedBytes bytes, Address address, SpaceFilter space, std::string name,
                       const std::vector<std::uint64_t>& unknown = {}) {
         const auto id = static_cast<std::uint32_t>(sections.size());

@@ -22,7 +22,7 @@ using SpeColumn = spe::RecordColumn;
 using spe::OperationClass;
 using OperationKind = spe::Operation::Kind;
 
-/// The origin of a stream's records, and what is known of its CPU.
+/// The origin of a stream's records, and known facts about its CPU.
 struct StreamContext {
     const perf::Stream* stream = nullptr;
     bool first = false;  ///< of the capture

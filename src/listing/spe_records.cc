@@ -166,7 +166,7 @@ public:
         for (const perf::Stream& s : capture.streams) all_ += s.bytes();
     }
 
-    /// Decodes a further part and passes what is ready to `take`; false if there is nothing left, or the file cannot be
+    /// Decodes a further part and passes finished rows to `take`; false if there is nothing left, or the file cannot be
     /// read.
     [[nodiscard]] bool more(const Take& take) {
         take_ = &take;

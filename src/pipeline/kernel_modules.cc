@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 bool is_module_without_path(std::string_view file) {
     if (file.size() < 3 || file.front() != '[' || file.back() != ']') return false;
-    // Other mappings with such names: parts of the kernel, and what it maps into each process.
+    // Other mappings with such names: parts of the kernel, and its mappings in each process.
     constexpr std::array<std::string_view, 9> others{"kernel",  "guest",   "bpf",    "vdso", "vvar",
                                                      "vectors", "sigpage", "uprobe", "vsysc"};
     file.remove_prefix(1);

@@ -65,7 +65,7 @@ Status NameFinder::add_given(const image::ImageArgument& argument, bool only_nam
     return Nothing{};
 }
 
-/// The reason why an image without an address cannot be what ran; empty if nothing in the map contradicts it.
+/// The reason why an image without an address cannot be the executed file; empty if nothing in the map contradicts it.
 std::string NameFinder::why_refused(const Given& file) const {
     if (mapped_.empty())
         return capture_.spaces
@@ -318,7 +318,7 @@ std::vector<std::pair<fs::path, std::uint64_t>> NameFinder::code_files(const std
                 return g.mapped == mapped_of_[i] && !g.only_names && !g.refused;
             }))
             continue;
-        // Code that was mapped there at another time may be what ran.
+        // Code that was mapped there at another time may have run.
         if (std::any_of(seen.begin(), seen.end(),
                         [&](std::size_t k) { return mapped_of_[k] != mapped_of_[i] && all[k].overlaps(all[i]); }))
             continue;

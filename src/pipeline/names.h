@@ -59,7 +59,7 @@ public:
     [[nodiscard]] std::uint64_t load_bias(const image::ImageArgument& argument) const;
     /// Whether a module of the map is this file.
     [[nodiscard]] bool is_mapped(const image::ImageArgument& argument) const;
-    /// Whether the map shows that an image cannot be what ran: neither its code nor its names are used.
+    /// Whether the map shows that an image cannot be the executed file: neither its code nor its names are used.
     [[nodiscard]] bool is_refused(const image::ImageArgument& argument) const;
 
 private:

@@ -111,7 +111,7 @@ public:
         waiting_.add(bytes);
         last_ = capture + bytes.size();
     }
-    /// Bytes arrived under an impossible ID; they may be missing from this stream, so what follows does not continue an
+    /// Bytes arrived under an impossible ID; they may be missing from this stream, so later bytes do not continue an
     /// earlier packet. One break at a place is enough, even if pieces end between such bytes.
     void stray() {
         if (broken_at_ == position().value) return;

@@ -59,7 +59,7 @@ std::vector<std::string> problems_in(const Session& session, const std::vector<c
         if (t.accounted() != b.bytes)
             out.push_back(fmt::format("buffer {}: {} of its {} bytes are accounted for; this is a fault of Waymark",
                                       b.name, grouped(t.accounted()), grouped(b.bytes)));
-        // If the buffer may contain other sources, says what is known about them.
+        // If the buffer may contain other sources, states the known facts about them.
         std::string others;
         std::uint64_t bytes = 0;
         for (const IdBytes& of : ids_in(b, session)) {

@@ -14,7 +14,7 @@ namespace waymark::pipeline {
 
 namespace {
 
-/// Counts contexts, and those that name a thread. Missing code is counted before it.
+/// Counts contexts, and contexts that name a thread. Missing code is counted before it.
 class ContextSink final : public flow::Sink {
 public:
     void consume(const flow::Batch& batch) override {

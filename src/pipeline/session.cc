@@ -287,7 +287,7 @@ private:
     }
 
     /// Adds the recorder's copy of the running kernel's memory (perf record --kcore), which is right even if vmlinux
-    /// differs from what ran.
+    /// differs from the executed code.
     void add_kcore(image::MemoryMap& map) {
         const std::filesystem::path file = kcore_of(session_.capture);
         std::error_code error;

@@ -10,7 +10,7 @@
 
 namespace waymark::program {
 
-/// The sentences at the top of a plan's script: what it programs, what the hardware needs, what was proven.
+/// The sentences at the top of a plan's script: the programmed units, requirements of the hardware, and the proof.
 [[nodiscard]] std::vector<std::string> head_of(const Plan& plan, const Proof& proof);
 
 /// Calls `f(component, steps)` in the order of a command.

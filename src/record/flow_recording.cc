@@ -40,7 +40,7 @@ void summarise(const FlowRecording& options, const Recorded& r, RecordOutcome& o
                                              : "A larger --buffer, or none, keeps more"));
 }
 
-/// What was not permitted to be traced.
+/// Parts of the run for which trace was not permitted.
 void say_prohibited(const Recorded& r, RecordOutcome& out) {
     if (r.prohibited.empty() || r.ranges == 0) return;
     out.summary(fmt::format("of {} ranges that executed, {} are not in the trace on purpose: {}",
@@ -48,7 +48,7 @@ void say_prohibited(const Recorded& r, RecordOutcome& out) {
                             fmt::join(r.prohibited, ", ")));
 }
 
-/// What became of the trigger that was to stop the capture. True: it did not.
+/// The fate of the trigger that should stop the capture. True: it did not stop it.
 bool say_trigger(const FlowRecording& options, const Recorded& r, RecordOutcome& out) {
     if (!options.sink || (!r.before_trigger && !options.sink->after_trigger)) return false;
     if (!r.before_trigger) {

@@ -82,7 +82,7 @@ void Modules::unmapped(const UnmapPart& part, std::uint64_t time) {
 void Modules::still_mapped(const StillMappedPart& part) {
     for (Held& h : held_) {
         if (h.there || part.number == 0 || h.unmapped_by != part.number) continue;
-        // Unless something else was mapped there meanwhile, which is then what is there.
+        // Unless another file was mapped there meanwhile.
         const bool replaced = std::any_of(held_.begin(), held_.end(), [&](const Held& other) {
             return other.there && other.module.overlaps(h.module) && !same_mapping(other.module, h.module);
         });

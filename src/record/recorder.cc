@@ -52,7 +52,7 @@ void Recorder::place_unit() {
     }
     if (options_.trigger_at) options_.unit.trigger_at = options_.trigger_at->address().value_or(nowhere);
     selected_ = options_.units->selects(options_.unit);
-    // Only the unit knows what it was permitted to trace.
+    // Only the unit knows which parts it was permitted to trace.
     if (!options_.signals.empty()) selected_.reset();
 }
 
@@ -485,7 +485,7 @@ void Recorder::close_stream(Thread& t) {
     if (!t.stream) return;
     if (!options_.signals.empty()) note_prohibited(t);
     collect(t);
-    // What it had not sent, or sent later, is not in the buffer.
+    // Packets that it had not sent, or sent later, are not in the buffer.
     if (buffers_.stopped()) truth_.sources[t.stream->truth].stopped = true;
     modules_.source_ended(t.stream->name, clock_.cycle);
     if (t.stream->ranges && !t.stream->ranges->flush())

@@ -18,7 +18,7 @@ TraceBuffers::~TraceBuffers() {
     if (file_ >= 0) ::close(file_);
 }
 
-/// A sink that nobody has programmed, and then programmed.
+/// Makes an unprogrammed sink, and programs it.
 void TraceBuffers::open_sink() {
     program_ = sink::program_of(*setup_);
     sink::TmcConfig found = setup_->buffer;

@@ -165,7 +165,7 @@ void Tracker::ordinary(std::uint8_t bytes) {
 void Tracker::interrupt(ExceptionClass kind, std::optional<Place> handler) {
     const std::uint64_t lost = unit_->lost();
     unit_->exception(straight_, kind, handler, clock_.cycle);
-    // A reset has no waypoint update (docs/spec/pft.md, 4.7): nothing shows what ran since the last waypoint.
+    // A reset has no waypoint update (docs/spec/pft.md, 4.7): nothing shows the code since the last waypoint.
     if (kind == ExceptionClass::reset)
         truth_->unfinished_instructions += straight_count_;
     else

@@ -56,8 +56,8 @@ struct OrdinaryRun {
     const OrdinaryBlock* last;  ///< the block whose branch has no known outcome yet
     std::uint64_t cycle, hash;
 
-    /// Processes words up to the first one that needs more work, or until there is no room. `ran`: for each of `out`
-    /// what ran, or nothing.
+    /// Processes words up to the first one that needs more work, or until there is no room. `ran`: the executed range
+    /// for each entry of `out`, or empty.
     template <class... Ran>
     void go(Ran*... ran) {
         // Local copies, since the compiler must assume that stores change members.
@@ -74,7 +74,7 @@ struct OrdinaryRun {
                 const std::uint64_t then = now + next.instructions;
                 if ((next.branch_epoch != current) | (then >= stop)) [[unlikely]]
                     break;
-                // Without jumps: which way a branch goes is what nobody foresees.
+                // Without jumps: the direction of a branch cannot be predicted.
                 const bool passed = next.key != before->failed;
                 if (static_cast<int>(passed) & static_cast<int>(next.key != before->target) &
                     static_cast<int>(before->direct)) [[unlikely]]

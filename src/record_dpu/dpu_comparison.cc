@@ -65,7 +65,7 @@ public:
     }
 
     DpuCompared finish(const dpu::Totals& totals, bool cut) {
-        // Uses what was counted after the last reading.
+        // Uses the counts after the last reading.
         if (!values_ && !setup_.overwritten) values_ = setup_.initial;
         if (values_ && setup_.final) {
             for (unsigned i = 0; i < dpu::counter_count; ++i) {

@@ -122,7 +122,7 @@ public:
     void close_writer() {
         if (ends_[1] >= 0) close(std::exchange(ends_[1], -1));
     }
-    /// Reads what is available, waiting at most a fifth of a second; false at the end.
+    /// Reads the available bytes, waiting at most a fifth of a second; false at the end.
     template <class F>
     bool read_some(F&& take) {
         pollfd one{ends_[0], POLLIN, 0};

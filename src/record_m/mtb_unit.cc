@@ -14,7 +14,7 @@ namespace waymark::record {
 
 namespace {
 constexpr const char *mtb_name = "MTB_0", *mtb_file = "trace_MTB_0.bin", *mtb_truth = "truth_MTB_0.bin";
-// A range without a taken branch is as long as the code, and one packet shows what ran since the previous packet.
+// A range without a taken branch is as long as the code, and one packet shows the code since the previous packet.
 constexpr std::size_t most_waiting = std::size_t{1} << 20;
 }  // namespace
 

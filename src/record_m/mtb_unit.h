@@ -38,7 +38,7 @@ private:
     void close_range();
     /// Call after each call of the model: a packet that it wrote shows everything before it.
     void settle(std::uint64_t packets_before);
-    /// What ran since the last packet does not occur in any packet.
+    /// Code since the last packet does not occur in any packet.
     void forget();
 
     const std::filesystem::path folder_;

@@ -29,7 +29,7 @@ public:
     /// Writes the rest of the trace, and describes it. `vectors`: address of the vector table.
     [[nodiscard]] virtual Status finish(const std::string& core, const std::string& core_type, std::uint32_t vectors,
                                         capture::Capture& capture, Truth& truth) = 0;
-    /// What was recorded, as a part of a sentence.
+    /// A summary of the recording, as a part of a sentence.
     [[nodiscard]] virtual std::string summary() const = 0;
     /// Whether the trace contains anything.
     [[nodiscard]] virtual bool any() const = 0;

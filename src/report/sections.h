@@ -22,7 +22,7 @@ struct PageSection {
 /// The tree of calls. The least costly calls beyond the limit are merged into one for each caller, so sums stay.
 [[nodiscard]] PageSection calls_section(const answers::Answers& answers, Limit most_calls);
 
-/// Instructions, lines and source text; if there are too many instructions, those of the most costly functions. For
+/// Instructions, lines and source text; if there are too many, only the instructions of the most costly functions. For
 /// functions that never ran, only the program's own. For long texts, only the lines near code.
 [[nodiscard]] PageSection code_section(const answers::Answers& answers, Limit most_instructions);
 

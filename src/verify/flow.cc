@@ -101,7 +101,7 @@ std::map<std::string, std::uint64_t> ranges_gone(const pipeline::Session& sessio
                                                  const std::vector<const pipeline::Source*>& selected,
                                                  const record::Truth& truth, const std::filesystem::path& folder) {
     std::map<std::string, std::uint64_t> gone;
-    std::map<std::string, std::vector<record::TruthRange>> kept;  // of those that stopped early
+    std::map<std::string, std::vector<record::TruthRange>> kept;  // of buffers that stopped early
     std::map<std::string, std::string> files;
     for (const pipeline::Source* source : selected)
         for (const SourceTruth& s : truth.sources) {
@@ -127,7 +127,7 @@ std::map<std::string, std::uint64_t> ranges_gone(const pipeline::Session& sessio
         count->finish(false);
         at->second -= std::min(at->second, count->sums().ranges);
         if (!files.contains(source->name)) continue;
-        // Where they are nowhere, the comparison from there on shows a difference.
+        // If the kept ranges are found nowhere, the comparison from there on shows a difference.
         if (auto ranges = record::RangeReader::open(folder / files.at(source->name)))
             if (const auto place = record::last_place_of(kept.at(source->name), std::move(*ranges)))
                 at->second = *place;
@@ -135,7 +135,7 @@ std::map<std::string, std::uint64_t> ranges_gone(const pipeline::Session& sessio
     return gone;
 }
 
-/// The end of the truth must be in the trace, range by range; what came before the first synchronisation is lost. The
+/// The end of the truth must be in the trace, range by range; trace before the first synchronisation is lost. The
 /// ranges of a buffer that stopped early must be a part of the truth.
 Verdict verdict_of_wrapped(const VerifiedSource& s, bool complete) {
     const bool comparable = complete && !s.executed.file.empty() && (!s.decodes || s.has_ranges);
@@ -154,7 +154,7 @@ Verdict verdict_of(const VerifiedSource& s, bool complete) {
     return same && declared ? Verdict::equal : Verdict::different;
 }
 
-/// Only sums are known, so what was cut off cannot be compared.
+/// Only sums are known, so the cut part cannot be compared.
 Verdict verdict_of_messages(const VerifiedSource& s, bool complete) {
     if (!complete) return Verdict::not_compared;
     return s.executed.ranges == s.decoded.ranges && s.executed.hash == s.decoded.hash ? Verdict::equal

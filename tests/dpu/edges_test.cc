@@ -133,7 +133,7 @@ TEST(Edges, ProgramCountersAreEven) {
     EXPECT_EQ(traced(1), traced(0));
 }
 
-// TMPDIS keeps a requested sample out; the filter by ID does not, for the task that matches.
+// TMPDIS prevents a requested sample; the filter by ID does not, if the task matches.
 TEST(Edges, SamplesWhileTracingIsHeld) {
     const auto samples = [](std::uint32_t more) {
         Driver d;

@@ -14,7 +14,7 @@ struct TextPart {
         paragraph,  ///< words that are filled into lines of any width
         heading,    ///< a line such as `Examples:`
         verbatim,   ///< lines that are kept unchanged: commands, files
-        item,       ///< a term and what it means
+        item,       ///< a term and its meaning
     };
     Kind kind = Kind::paragraph;
     std::string term;  ///< of an item

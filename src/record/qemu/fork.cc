@@ -15,7 +15,7 @@
 namespace waymark::record::plugin {
 namespace {
 
-/// A forked child continues unrecorded: what it shares with the recorder belongs to its parent.
+/// A forked child continues unrecorded: the memory shared with the recorder belongs to its parent.
 void in_unrecorded_child() {
     detached = true;
     if (mmap(ring, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
