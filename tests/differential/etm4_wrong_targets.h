@@ -171,7 +171,7 @@ private:
         entries_.insert(entries_.end(), stay.rbegin(), stay.rend());
     }
     void mispredict() {
-        bool behind = false;  // something that stays is newer than the address
+        bool behind = false;  // a remaining packet is newer than the address
         for (std::size_t i = entries_.size(); i != 0 && entries_[i - 1].is != Is::outcomes; --i) {
             Entry& entry = entries_[i - 1];
             if (entry.is != Is::address) {

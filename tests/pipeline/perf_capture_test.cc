@@ -343,7 +343,7 @@ TEST_F(PerfCapture, WhatIsLeftOutIsATraceOn) {
     process(10);
     map(10, 0x500040, a, 50);
     map(10, 0x600040, b, 50);
-    // a branches to its own beginning, so what follows needs no synchronisation; b is reached by one.
+    // a branches to its own beginning, so the next flow needs no synchronisation; a synchronisation leads to b.
     range(0, once(0x500040, 10) + std::vector<std::uint8_t>{etmv4_taken} + once(0x600040, 10) + once(0x500040, 10), 0,
           100);
     Session session = open();
