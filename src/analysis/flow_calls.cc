@@ -226,7 +226,8 @@ void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
         end_wait(false, counts);
     }
     flush();
-    stacks_.interrupt(*e.type, e.preferred_return ? e.preferred_return->value : nothing, counts);
+    interrupted_at_ = e.preferred_return ? e.preferred_return->value : nothing;
+    stacks_.interrupt(*e.type, interrupted_at_, counts);
     plain_ = lost_ = switched_off_ = switched_stack_ = false;
     last_edge_ = wait_edge_ = no_edge;
     indirect_ = false;
@@ -242,6 +243,7 @@ void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
 FlowCalls::Wait FlowCalls::end_wait(bool lost, FlowCounts& counts) {
     loss_ = {};
     const Wait wait = std::exchange(wait_, Wait::no);
+    loss_.handler = lost && wait == Wait::vector;
     if (wait != Wait::no && wait_to_ != nothing) {
         loss_.how = Loss::From::place;
         loss_.from = wait_to_;
@@ -336,6 +338,9 @@ void FlowCalls::arrive_anew(const Arrival& place, FlowCounts& counts) {
         loss_.to = place.address;
         loss_.regained = true;
         loss_.begins = place.begins;
+        // Where trace was lost in a handler, what was interrupted may have gone on unseen.
+        if (std::exchange(loss_.handler, loss_.handler && off) && !off && interrupted_at_ != nothing)
+            counts.lost({.how = Loss::From::place, .from = interrupted_at_, .to = loss_.to, .regained = true});
         if (CallObserver* const observer = stacks_.observer()) observer->regained(now());
         // If the previous source ended with a call, this source begins in the called function. If flow continues at the
         // expected address, nothing ran in between.
@@ -411,6 +416,7 @@ void FlowCalls::join(FlowCalls& fork, FlowCounts& counts) {
     switched_off_ = fork.switched_off_;
     switched_stack_ = fork.switched_stack_;
     loss_ = fork.loss_;
+    interrupted_at_ = fork.interrupted_at_;
     last_edge_ = fork.last_edge_;
 }
 
@@ -430,6 +436,7 @@ void FlowCalls::hand_over(FlowCalls& next, FlowCounts& counts) {
     if (!lost_) lose(true, counts);
     stacks_.hand_over(next.stacks_, counts);
     next.loss_ = std::exchange(loss_, {});
+    next.interrupted_at_ = interrupted_at_;
     next.switched_off_ = switched_off_;
     next.handed_over_ = true;
     next.untouched_ = untouched_;

@@ -36,9 +36,15 @@ public:
                                          [](const FlowStream& s) { return is_damaged(s.sink->troubles()); });
         // A function that was called and left again during a loss leaves no sign. Whole functions are suspected only if
         // flow returned at another place.
-        const bool suspected = everything || std::any_of(losses.begin(), losses.end(), [](const Loss& loss) {
-                                   return loss.how != Loss::From::unknown && loss.regained && !loss.inside;
-                               });
+        const bool suspected =
+            everything || std::any_of(losses.begin(), losses.end(), [&](const Loss& loss) {
+                return loss.how != Loss::From::unknown && loss.regained && !loss.inside && !is_elsewhere(loss);
+            });
+        // Such a handler may be any code that was not seen, but that of programs.
+        if (std::any_of(losses.begin(), losses.end(), [&](const Loss& loss) { return is_elsewhere(loss); }))
+            for (std::size_t n = 0; n < code_.list().size(); ++n)
+                if (!options_.of_user_level || !options_.of_user_level(code_.keys()[n].first))
+                    code_.list()[n]->unobserved = true;
         if (suspected)
             for (const CodeFunction& function : code_.never_entered()) mark(code_.of(function));
         std::map<Index, CodeFunction> by_index;
@@ -46,6 +52,7 @@ public:
         for (const Loss& loss : losses) {
             if (everything || work_ > most_work) break;
             if (loss.how == Loss::From::place && loss.regained && loss.from == loss.to && !damaged) continue;
+            if (is_elsewhere(loss)) continue;
             const auto from = loss.how == Loss::From::unknown ? std::nullopt : code_.number(loss.from);
             const auto to = loss.regained && (damaged || !loss.inside) ? code_.number(loss.to) : std::nullopt;
             std::set<std::uint32_t> forward, back;
@@ -94,6 +101,12 @@ public:
     }
 
 private:
+    /// What was lost is a handler, and the trace does not say where; or programs' files are known, and it is in no code
+    /// that is known.
+    [[nodiscard]] bool is_elsewhere(const Loss& loss) const {
+        return loss.handler &&
+               (loss.how == Loss::From::unknown || (options_.of_user_level && !code_.number(loss.from)));
+    }
     void mark_before(const capture::RanBefore& ran) {
         for (std::size_t n = 0; n < code_.list().size(); ++n) {
             const Address at{code_.keys()[n].first};

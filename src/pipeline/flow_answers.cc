@@ -132,6 +132,9 @@ private:
         out.account = account(report, selected);
         options.partial =
             answers::completeness(out.account).hides == answers::Hides::anything || options.stretches != 0;
+        const answers::AddressRanges programs = user_level();
+        if (!session_.capture.modules.empty())
+            options.of_user_level = [&programs](std::uint64_t address) { return programs.find(address).has_value(); };
         std::optional<capture::RanBefore> ran_before;
         if (std::any_of(out.account.begin(), out.account.end(), answers::is_known_before))
             ran_before = capture::ran_before(session_.capture);
@@ -194,6 +197,14 @@ private:
              "Compare shares, with their intervals; record without strobing, start and stop for counts."});
     }
 
+    /// Where the files of programs were mapped that ran at user level.
+    [[nodiscard]] answers::AddressRanges user_level() const {
+        constexpr std::uint64_t kernel = std::uint64_t{1} << 63;
+        answers::AddressRanges out;
+        for (const capture::Module& m : session_.capture.modules.modules)
+            if (m.address.value < kernel) out.add(m.address.value, m.bytes, 0);
+        return out;
+    }
     /// The thread's last name.
     [[nodiscard]] analysis::ContextName name_of(std::uint32_t thread) const {
         constexpr std::uint64_t last = ~std::uint64_t{0};

@@ -93,7 +93,14 @@ protected:
             {static_cast<std::uint32_t>(p.ranges.size()), {}, flow::TraceOn{flow::TraceOnReason::enabled}});
     }
 
-    Answers answers(const std::vector<Part>& parts) {
+    /// Its vector is not in the trace, as with an ETMv4.
+    static void exception(Part& p, std::uint64_t from) {
+        p.events.push_back({static_cast<std::uint32_t>(p.ranges.size()),
+                            {},
+                            flow::Exception{&synthetic::exception_type(14), Address{from}, {}, flow::no_cycles}});
+    }
+
+    Answers answers(const std::vector<Part>& parts, FlowAnswersOptions options = {}) {
         std::vector<std::unique_ptr<FlowCode>> codes;
         std::vector<std::unique_ptr<FlowSink>> sinks;
         std::vector<FlowStream> streams;
@@ -106,7 +113,8 @@ protected:
             streams.push_back({.sink = sinks.back().get(), .source = "source"});
         }
         Answers out;
-        fill_flow_answers(out, streams, {.instructions = true});
+        options.instructions = true;
+        fill_flow_answers(out, streams, options);
         return out;
     }
     static std::map<std::uint64_t, Seen> seen(const Answers& a) {
@@ -215,6 +223,39 @@ TEST_F(FlowToAnswers, WhereTraceIsDamagedAllThatMayHaveBeenCalledIsNotObserved) 
     EXPECT_EQ(is[0x1010], Seen::not_observed);
     EXPECT_EQ(is[0x102c], Seen::not_observed);
     EXPECT_EQ(is[0x1004], Seen::executed);
+}
+
+TEST_F(FlowToAnswers, AHandlerThatTheUnitLeftOutMayBeAnyCodeButThatOfPrograms) {
+    Part p;
+    call_f(p);
+    choose(p, false);
+    exception(p, 0x1008);
+    off(p);
+    first_way(p);
+    count(p, false, false);
+    return_f(p);
+    after(p);
+    for (const std::uint64_t never : {0x1010, 0x102c}) {
+        EXPECT_EQ(seen(answers({p}))[never], Seen::not_observed);
+        // The handlers of programs are an operating system's, which is elsewhere.
+        FlowAnswersOptions options;
+        options.of_user_level = [never](std::uint64_t address) { return address == never; };
+        EXPECT_EQ(seen(answers({p}, options))[never], Seen::not_executed);
+    }
+}
+
+TEST_F(FlowToAnswers, WhereTraceIsLostInAHandlerWhatWasInterruptedMayHaveGoneOn) {
+    Part p;
+    call_f(p);
+    choose(p, false);
+    exception(p, 0x1008);
+    gap(p);
+    after(p);
+    FlowAnswersOptions options;
+    options.of_user_level = [](std::uint64_t) { return true; };
+    auto is = seen(answers({p}, options));
+    for (const std::uint64_t may : {0x1008, 0x100c, 0x1014, 0x1018, 0x101c})
+        EXPECT_EQ(is[may], Seen::not_observed) << std::hex << may;
 }
 
 TEST_F(FlowToAnswers, WhatLeadsToWhereFlowIsRegainedCouldHaveRunUnseen) {

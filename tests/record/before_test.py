@@ -55,6 +55,21 @@ __attribute__((constructor)) static void early(void) { pthread_create(&worker, 0
 int main(void) { go = 1; pthread_join(worker, 0); return 0; }
 """
 
+SIGNALS = r"""
+#include <signal.h>
+#include <stdio.h>
+static volatile int sum;
+static void handler(int number) { sum += number; }
+__attribute__((noinline)) static int never(int n) { return n * 5; }
+int main(int n, char** arguments) {
+    signal(SIGUSR1, handler);
+    for (int i = 0; i < 3; ++i) raise(SIGUSR1);
+    if (n > 5) sum += never(n);
+    printf("%d %s\n", sum, arguments[0]);
+    return 0;
+}
+"""
+
 
 def run(*arguments, **more):
     return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
@@ -249,6 +264,22 @@ class RanBeforeMain(unittest.TestCase):
         rows = csv.DictReader(self.waymark("coverage", out, "--by", "function", "--format", "tsv").stdout.splitlines(),
                               delimiter="\t", quoting=csv.QUOTE_NONE)
         return [row for row in rows if number(row["instructions executed"]) == 0]
+
+    def test_handlers_that_the_unit_leaves_out_are_no_code_of_the_program(self):
+        """Also where a signal comes of one: the kernel's code runs unseen, in none of the program's files."""
+        (self.folder / "signals.c").write_text(SIGNALS)
+        for machine, (prefix, _, _, options) in MACHINES.items():
+            with self.subTest(machine=machine):
+                program, out = self.folder / f"{machine}-signals", self.folder / f"{machine}-signals-out"
+                done = run(prefix + "gcc", "-O1", "-g", "-static", "-o", program, self.folder / "signals.c")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.waymark("record", "-q", *options, "-o", out, "--", program)
+                text = self.waymark("coverage", out, "--only", "signals.c", "--by", "function", "--format", "tsv").stdout
+                rows = {r["function"]: r for r in csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)}
+                self.assertGreater(number(rows["handler"]["instructions executed"]), 2)
+                self.assertGreater(number(rows["never"]["instructions not executed"]), 1)
+                for row in rows.values():
+                    self.assertEqual(number(row["instructions not observed"]), 0, row)
 
     def test_a_damaged_file_is_not_believed(self):
         program = self.build("arm", "pie")

@@ -71,6 +71,9 @@ struct FlowAnswersOptions {
     /// The streams cover a part of the run: any code could have run in the rest, so code that did not run is not
     /// observed.
     bool partial = false;
+    /// Whether an address lies in a file of a program that ran at user level: no handler of an exception does. Null:
+    /// none is known to.
+    std::function<bool(std::uint64_t)> of_user_level{};
     bool lower_bounds = false;  ///< a part of the run is missing, so the results are lower bounds
     /// Number of stretches of the run in the streams, if the units did not trace between them: counts are then
     /// estimates. 0: the streams are not such stretches.

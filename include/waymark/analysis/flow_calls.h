@@ -126,11 +126,12 @@ private:
     std::uint64_t wait_to_ = nothing;      // its target, if known; a vector
     bool indirect_ = false;
     bool lost_ = true, switched_off_ = false, switched_stack_ = false;
-    bool untouched_ = true;              // nothing has been traced or lost yet
-    bool handed_over_ = false;           // nothing has arrived since an earlier source handed its stacks over
-    Loss loss_;                          // while lost
-    std::uint32_t last_edge_ = no_edge;  // edge of the last range, if no event followed
-    Work run_;                           // work not yet assigned to a stack
+    bool untouched_ = true;                   // nothing has been traced or lost yet
+    bool handed_over_ = false;                // nothing has arrived since an earlier source handed its stacks over
+    Loss loss_;                               // while lost
+    std::uint64_t interrupted_at_ = nothing;  // where flow goes on behind the handler that was lost
+    std::uint32_t last_edge_ = no_edge;       // edge of the last range, if no event followed
+    Work run_;                                // work not yet assigned to a stack
     FlowLevels levels_;
 
     // The beginning of a fork, up to its first range.

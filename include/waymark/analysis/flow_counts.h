@@ -73,9 +73,10 @@ struct Loss {
     bool inside{};    ///< flow returned to the address after a call or exception: only the callee was lost
     bool off{};       ///< the unit stopped by its programming inside a function, not at an exception
     bool begins{};    ///< flow returned at the beginning of a function
+    bool handler{};   ///< began with an exception whose handler the unit left out; what it traces did not run meanwhile
     [[nodiscard]] std::uint64_t hash() const {
         return mix(mix(from, to), static_cast<unsigned>(how) * 16U + (regained ? 8U : 0U) + (inside ? 4U : 0U) +
-                                      (off ? 2U : 0U) + (begins ? 1U : 0U));
+                                      (off ? 2U : 0U) + (begins ? 1U : 0U) + (handler ? 64U : 0U));
     }
     /// Whether the unit was off inside a function, so that the code that ran meanwhile is not known.
     [[nodiscard]] bool is_stretch_off() const {
