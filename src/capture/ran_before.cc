@@ -1,14 +1,18 @@
 #include "waymark/capture/ran_before.h"
 
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
+#include <memory>
+#include <span>
 #include <utility>
 
 #include "disk_access.h"
+#include "waymark/capture/byte_stream.h"
 #include "waymark/capture/capture.h"
 #include "waymark/capture/snapshot.h"
 
@@ -46,7 +50,13 @@ struct BeforeWords {
 /// Reads a line after the first. Returns the mistake in it, or an empty text.
 std::string_view read_line(const BeforeWords& words, bool& counted, RanBefore& out) {
     const auto& [kind, first, second] = words.word;
-    if (kind == "instructions") {
+    if (kind == "trace") {
+        const auto bytes = before_number(first), sum = before_number(second);
+        if (words.count != 3 || !bytes || !sum || *bytes == 0 || *bytes > RanBefore::Trace::most_bytes ||
+            *sum > std::numeric_limits<std::uint32_t>::max() || out.trace.bytes != 0)
+            return "it is no number of bytes and sum of them";
+        out.trace = {*bytes, static_cast<std::uint32_t>(*sum)};
+    } else if (kind == "instructions") {
         const auto number = before_number(first);
         if (words.count != 2 || !number || std::exchange(counted, true)) return "it is no number of instructions";
         out.instructions = *number;
@@ -66,7 +76,7 @@ std::string_view read_line(const BeforeWords& words, bool& counted, RanBefore& o
             return "it is not behind the branch of the line before";
         out.branches.push_back({{*address}, second == "both"});
     } else {
-        return "it begins with none of instructions, code, branch, end";
+        return "it begins with none of trace, instructions, code, branch, end";
     }
     return {};
 }
@@ -86,7 +96,8 @@ const RanBefore::Passed* RanBefore::passed(Address branch) const {
 }
 
 std::string to_text(const RanBefore& ran) {
-    std::string out = fmt::format("{} {}\ninstructions {}\n", ran_before_word, ran_before_version, ran.instructions);
+    std::string out = fmt::format("{} {}\ntrace {} {:#010x}\ninstructions {}\n", ran_before_word, ran_before_version,
+                                  ran.trace.bytes, ran.trace.sum, ran.instructions);
     for (const RanBefore::Stretch& s : ran.code) out += fmt::format("code {:#x} {}\n", s.first.value, s.bytes);
     for (const RanBefore::Passed& p : ran.branches)
         out += fmt::format("branch {:#x} {}\n", p.branch.value, p.taken ? "both" : "passed");
@@ -123,6 +134,10 @@ std::optional<RanBefore> read_ran_before(std::string_view text, const std::files
         number = 0;
         what = "its last line is missing";
     }
+    if (what.empty() && out.trace.bytes == 0) {
+        number = 0;
+        what = "which trace it belongs to is missing";
+    }
     if (what.empty() && !counted) {
         number = 0;
         what = "the number of instructions is missing";
@@ -144,8 +159,9 @@ std::optional<RanBefore> read_ran_before(std::string_view text, const std::files
 std::optional<RanBefore> read_ran_before(const std::filesystem::path& folder, const FileAccess& files,
                                          std::vector<Problem>& problems) {
     const std::filesystem::path path = folder / ran_before_file;
-    if (!files.size(path)) return std::nullopt;
-    const auto text = files.text(path, max_ran_before_bytes);
+    const auto size = files.size(path);
+    if (!size && size.error().code == Errc::not_found) return std::nullopt;
+    const auto text = size ? files.text(path, max_ran_before_bytes) : Result<std::string>(size.error());
     if (text) return read_ran_before(*text, path, problems);
     problems.push_back({path,
                         0,
@@ -155,15 +171,52 @@ std::optional<RanBefore> read_ran_before(const std::filesystem::path& folder, co
     return std::nullopt;
 }
 
-std::optional<RanBefore> ran_before(const Capture& snapshot) {
+Result<RanBefore::Trace> trace_of(const Buffer& buffer) {
+    WM_ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> stream, open_buffer(buffer));
+    std::vector<std::uint8_t> bytes(RanBefore::Trace::most_bytes);
+    std::size_t have = 0;
+    while (have < bytes.size()) {
+        WM_ASSIGN_OR_RETURN(const std::size_t more, stream->read(std::span(bytes).subspan(have)));
+        if (more == 0) break;
+        have += more;
+    }
+    return RanBefore::Trace{have, static_cast<std::uint32_t>(crc32(0, bytes.data(), static_cast<uInt>(have)))};
+}
+
+namespace {
+
+struct BeforeOfCapture {
+    std::optional<RanBefore> ran;
+    bool of_another_trace = false;
+};
+BeforeOfCapture before_of(const Capture& snapshot) {
     // The same folder may contain another capture.
     const std::filesystem::path folder = snapshot.path.parent_path();
-    if (snapshot.path != snapshot_file(folder)) return std::nullopt;
+    if (snapshot.path != snapshot_file(folder)) return {};
     const std::vector<Buffer>& buffers = snapshot.buffers;
-    if (std::count_if(buffers.begin(), buffers.end(), [](const Buffer& b) { return !b.begins.empty(); }) != 1)
-        return std::nullopt;
+    const auto begins = [](const Buffer& b) { return !b.begins.empty(); };
+    if (std::count_if(buffers.begin(), buffers.end(), begins) != 1) return {};
     std::vector<Problem> reported;
-    return read_ran_before(folder, DiskAccess(ran_before_file), reported);
+    auto ran = read_ran_before(folder, DiskAccess(ran_before_file), reported);
+    if (!ran) return {};
+    const auto trace = trace_of(*std::find_if(buffers.begin(), buffers.end(), begins));
+    if (!trace || *trace != ran->trace) return {{}, true};
+    return {std::move(ran), false};
+}
+
+}  // namespace
+
+std::optional<RanBefore> ran_before(const Capture& snapshot) { return before_of(snapshot).ran; }
+
+void check_ran_before(Capture& snapshot) {
+    if (!before_of(snapshot).of_another_trace) return;
+    snapshot.problems.push_back(
+        {snapshot.path.parent_path() / ran_before_file,
+         0,
+         "This file was not used: it was written for a trace that begins otherwise than the one in this folder, so one "
+         "of "
+         "the two is damaged or of another recording. What ran before the recording began is not known.",
+         {}});
 }
 
 }  // namespace waymark::capture

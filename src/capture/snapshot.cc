@@ -213,7 +213,9 @@ fs::path snapshot_file(const fs::path& folder) {
 
 Result<Capture> read_snapshot(const fs::path& path) {
     WM_ASSIGN_OR_RETURN(const fs::path ini, file_of(path));
-    return read_snapshot(ini, DiskAccess(no_ini));
+    WM_ASSIGN_OR_RETURN(Capture snapshot, read_snapshot(ini, DiskAccess(no_ini)));
+    check_ran_before(snapshot);
+    return snapshot;
 }
 
 Result<std::vector<SinkDevice>> read_snapshot_sinks(const fs::path& path) {

@@ -142,7 +142,14 @@ Status Recorder::describe(bool complete) {
     const std::string text = to_text(truth_);
     if (!(std::ofstream(fresh / truth_file, std::ios::binary) << text).flush())
         return as_placed(cannot("write", fresh / truth_file));
-    if (const auto before = ran_before(); !before)
+    auto before = ran_before();
+    if (before) {
+        // As long as there is no trace, there is nothing that it belongs to.
+        const auto trace = capture_.buffers.empty() ? Result<capture::RanBefore::Trace>(capture::RanBefore::Trace{})
+                                                    : capture::trace_of(capture_.buffers.front());
+        before->trace = trace ? *trace : capture::RanBefore::Trace{};
+    }
+    if (!before || before->trace.bytes == 0)
         fs::remove(options_.folder / capture::ran_before_file, ignored);
     else if (!(std::ofstream(fresh / capture::ran_before_file, std::ios::binary) << capture::to_text(*before)).flush())
         return as_placed(cannot("write", fresh / capture::ran_before_file));

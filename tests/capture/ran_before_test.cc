@@ -1,6 +1,7 @@
 #include "waymark/capture/ran_before.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <fstream>
@@ -16,7 +17,8 @@ namespace waymark::capture {
 namespace {
 
 RanBefore some_code() {
-    return {98'213,
+    return {{16, 0xe758d7fe},
+            98'213,
             {{{0x8000}, 12}, {{0x9000}, 2}, {{0xffff'ffff'ffff'0000}, 0x1000}},
             {{{0x8008}, false}, {{0x9000}, true}}};
 }
@@ -24,7 +26,8 @@ RanBefore some_code() {
 TEST(RanBefore, ReadsBackWhatWasWritten) {
     std::vector<Problem> problems;
     EXPECT_EQ(read_ran_before(to_text(some_code()), "before.txt", problems), some_code());
-    EXPECT_EQ(read_ran_before(to_text(RanBefore{}), "before.txt", problems), RanBefore{});
+    const RanBefore nothing{.trace = {RanBefore::Trace::most_bytes, 0xffffffff}};
+    EXPECT_EQ(read_ran_before(to_text(nothing), "before.txt", problems), nothing);
     EXPECT_TRUE(problems.empty());
 }
 
@@ -63,22 +66,53 @@ TEST(RanBefore, ASnapshotHoldsIt) {
     EXPECT_EQ(wrong_in_it(*back), 0);
     // A capture that begins where the run does has nothing before.
     EXPECT_EQ(ran_before(*read("", to_text(some_code()))), std::nullopt);
+    // Other bytes, or another number of them, are of another recording.
+    RanBefore other = some_code();
+    for (const RanBefore::Trace& trace : {RanBefore::Trace{16, 1}, {15, other.trace.sum}}) {
+        other.trace = trace;
+        const auto of_another = read(begins, to_text(other));
+        EXPECT_EQ(ran_before(*of_another), std::nullopt);
+        EXPECT_EQ(wrong_in_it(*of_another), 1);
+    }
     const auto damaged = read(begins, "waymark-before 1\n");
     EXPECT_EQ(ran_before(*damaged), std::nullopt);
     EXPECT_EQ(wrong_in_it(*damaged), 1);
+    // What is there and cannot be read is no missing file.
+    for (const bool is_folder : {true, false}) {
+        std::filesystem::remove(folder.path() / ran_before_file);
+        if (is_folder)
+            std::filesystem::create_directory(folder.path() / ran_before_file);
+        else
+            ASSERT_EQ(::mkfifo((folder.path() / ran_before_file).c_str(), 0600), 0);
+        const auto odd = read_snapshot(folder.path());
+        EXPECT_EQ(wrong_in_it(*odd), 1) << is_folder;
+        EXPECT_EQ(ran_before(*odd), std::nullopt);
+    }
 }
 
 // Without one line, executed code would be called not executed.
 TEST(RanBefore, WithOneWrongLineNothingIsKnown) {
-    const std::string head = "waymark-before 1\ninstructions 7\n", tail = "end\n";
-    for (const std::string& text :
-         {std::string(), std::string("# nothing\n"), std::string("waymark-before 2\ninstructions 7\nend\n"),
-          std::string("waymark-before 1\nend\n"), head, head + "instructions 8\n" + tail, head + "code 0x10\n" + tail,
-          head + "code 0x10 0\n" + tail, head + "code 0x10 4 4\n" + tail, head + "code 0x10 x\n" + tail,
-          head + "code 0xfffffffffffffff0 0x20\n" + tail, head + "code 0x10 4\ncode 0x14 4\n" + tail,
-          head + "code 0x10 4\ncode 0x8 4\n" + tail, head + "branch 0x10 taken\n" + tail,
-          head + "branch 0x10 both\nbranch 0x10 both\n" + tail, head + "path 0x10\n" + tail,
-          head + tail + "code 1 1\n"}) {
+    const std::string head = "waymark-before 1\ntrace 4 0x1\ninstructions 7\n", tail = "end\n";
+    for (const std::string& text : {std::string(),
+                                    std::string("# nothing\n"),
+                                    std::string("waymark-before 2\ntrace 4 0x1\ninstructions 7\ncode 1 4\nend\n"),
+                                    std::string("waymark-before 1\nend\n"),
+                                    std::string("waymark-before 1\ninstructions 7\ncode 1 4\nend\n"),
+                                    std::string("waymark-before 1\ntrace 4 0x1\ncode 1 4\nend\n"),
+                                    head,
+                                    head + "trace 4 0x1\ncode 0x10 4\n" + tail,
+                                    head + "instructions 8\n" + tail,
+                                    head + "code 0x10\n" + tail,
+                                    head + "code 0x10 0\n" + tail,
+                                    head + "code 0x10 4 4\n" + tail,
+                                    head + "code 0x10 x\n" + tail,
+                                    head + "code 0xfffffffffffffff0 0x20\n" + tail,
+                                    head + "code 0x10 4\ncode 0x14 4\n" + tail,
+                                    head + "code 0x10 4\ncode 0x8 4\n" + tail,
+                                    head + "branch 0x10 taken\n" + tail,
+                                    head + "branch 0x10 both\nbranch 0x10 both\n" + tail,
+                                    head + "path 0x10\n" + tail,
+                                    head + tail + "code 1 1\n"}) {
         std::vector<Problem> problems;
         EXPECT_EQ(read_ran_before(text, "before.txt", problems), std::nullopt) << text;
         ASSERT_EQ(problems.size(), 1U) << text;

@@ -285,8 +285,9 @@ class RanBeforeMain(unittest.TestCase):
         program = self.build("arm", "pie")
         out = self.record("arm", program, "damaged")
         text = (out / "before.txt").read_text()
+        other = (self.record("arm", self.build("arm", "other", "-static"), "other") / "before.txt").read_text()
         for name, changed in (("cut", text[:len(text) // 2]), ("empty", ""), ("line", text.replace("code ", "cod ", 1)),
-                              ("missing", None)):
+                              ("of another recording", other), ("missing", None)):
             with self.subTest(name):
                 copy = self.folder / f"copy-{name}"
                 shutil.copytree(out, copy)

@@ -10,10 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "waymark/core/result.h"
 #include "waymark/core/types.h"
 
 namespace waymark::capture {
 
+struct Buffer;
 struct Capture;
 struct Problem;
 class FileAccess;
@@ -31,6 +33,14 @@ struct RanBefore {
         bool taken{};  ///< it was also taken at another time
         friend bool operator==(const Passed&, const Passed&) = default;
     };
+    /// The beginning of the trace that the recording made. The file of another recording says nothing about a capture.
+    struct Trace {
+        std::uint64_t bytes{};  ///< length of the beginning, at most `most_bytes`
+        std::uint32_t sum{};    ///< CRC-32 of these bytes
+        static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
+        friend bool operator==(const Trace&, const Trace&) = default;
+    };
+    Trace trace;
     std::uint64_t instructions{};    ///< number of instructions executed
     std::vector<Stretch> code{};     ///< ascending, without overlaps
     std::vector<Passed> branches{};  ///< ascending; other branches of `code` were always taken
@@ -48,6 +58,8 @@ inline constexpr unsigned ran_before_version = 1;
 /// A longer file is refused: it is something else.
 inline constexpr std::uint64_t max_ran_before_bytes = std::uint64_t{64} << 20;
 
+/// The beginning of a buffer's bytes, unpacked. Errors: `open_buffer` fails, or the buffer cannot be read.
+[[nodiscard]] Result<RanBefore::Trace> trace_of(const Buffer& buffer);
 /// The text of `before.txt`, which read_ran_before() reads back.
 [[nodiscard]] std::string to_text(const RanBefore& ran);
 /// Parses that text. A malformed line gives a problem with `file` and the line number, and nothing is known: a missing
@@ -58,8 +70,10 @@ inline constexpr std::uint64_t max_ran_before_bytes = std::uint64_t{64} << 20;
 [[nodiscard]] std::optional<RanBefore> read_ran_before(const std::filesystem::path& folder, const FileAccess& files,
                                                        std::vector<Problem>& problems);
 /// The code that ran before the only part of a snapshot that states where it begins (Buffer::begins). nullopt: it is
-/// not a snapshot that its folder names, no part or several parts state it, or the file does not. Errors in the file
-/// were reported when the snapshot was read.
+/// not a snapshot that its folder names, no part or several parts state it, the file does not, or it is of another
+/// trace. Errors in the file were reported when the snapshot was read.
 [[nodiscard]] std::optional<RanBefore> ran_before(const Capture& snapshot);
+/// Reports that a snapshot's file is of another trace, if it is.
+void check_ran_before(Capture& snapshot);
 
 }  // namespace waymark::capture
