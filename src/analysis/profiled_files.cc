@@ -83,30 +83,23 @@ std::uint64_t executed_in(const answers::Answers& a, answers::Index image) {
 
 std::string ProfileCover::text() const {
     const std::string of_decoded = share_text(profiled, everything);
-    if (!has_account) return of_decoded + " of all that was decoded; how much of the run that is, is not known";
-    const std::uint64_t known = saturating(everything, not_decoded);
-    const std::string of_known = fmt::format("{}{}{} of the run", open_ended ? "at most " : "",
-                                             rounded || estimated ? "about " : "", share_text(profiled, known));
-    if (not_decoded == 0 && !open_ended) return of_decoded + (estimated ? " of all that was decoded" : " of the run");
-    return fmt::format("{} as far as it is known, and {} of what was decoded", of_known, of_decoded);
+    if (!has_account || estimated)
+        return of_decoded + " of all that was decoded; how much of the run that is, is not known";
+    if (not_decoded == 0 && !open_ended) return of_decoded + " of the run";
+    return fmt::format("{}{} of the run as far as it is known, and {} of what was decoded",
+                       open_ended ? "at most " : "", share_text(profiled, saturating(everything, not_decoded)),
+                       of_decoded);
 }
 
 namespace {
 
 /// Adds the evidence of one account row about code that certainly ran.
-void add_account_row(ProfileCover& out, const answers::AccountRow& row, double instructions_a_range) {
+void add_account_row(ProfileCover& out, const answers::AccountRow& row) {
     out.estimated |= answers::account_rule(row.reason).estimates;
     if (!answers::adds_to_decoded(row.reason)) return;
-    if (row.instructions) {
-        out.not_decoded = saturating(out.not_decoded, *row.instructions);
-    } else if (row.ranges && instructions_a_range > 0) {
-        out.rounded = true;
-        const double instructions = static_cast<double>(*row.ranges) * instructions_a_range;
-        constexpr double most = 9e18;
-        out.not_decoded = saturating(out.not_decoded, static_cast<std::uint64_t>(std::min(instructions, most)));
-    } else {
-        out.open_ended = true;
-    }
+    // How long ranges are that were not decoded is not known; each has at least an instruction.
+    out.not_decoded = saturating(out.not_decoded, row.instructions.value_or(row.ranges.value_or(0)));
+    out.open_ended |= !row.instructions;
 }
 
 }  // namespace
@@ -118,12 +111,8 @@ ProfileCover profile_cover(const answers::Answers& answers, const std::function<
     for (answers::Index i = 0; i < answers.images.size(); ++i) in_files = saturating(in_files, executed_in(answers, i));
     for (const answers::Figure& f : answers.summary)
         if (f.name == "instructions") out.everything = std::strtoull(f.value.c_str(), nullptr, 10);
-    double instructions_a_range = 0;
-    for (const answers::AccountRow& row : answers.account)
-        if (row.reason == answers::AccountReason::decoded && row.instructions && row.ranges.value_or(0) != 0)
-            instructions_a_range = static_cast<double>(*row.instructions) / static_cast<double>(*row.ranges);
     out.has_account = !answers.account.empty();
-    for (const answers::AccountRow& row : answers.account) add_account_row(out, row, instructions_a_range);
+    for (const answers::AccountRow& row : answers.account) add_account_row(out, row);
     out.everything = std::max(out.everything, in_files);
     const bool is_whole = out.has_account && !answers::is_part_of_run(answers.account);
     const std::string_view decoded = is_whole ? "" : " that was decoded";

@@ -34,21 +34,25 @@ const AccountRow decoded{.reason = AccountReason::decoded, .instructions = 1000,
 
 TEST(ProfileCover, IsOfTheRunAsFarAsItsAccountKnowsIt) {
     EXPECT_EQ(cover_text({decoded}), "50.0% of the run");
-    // Execution in code without an image is counted in ranges, execution in a Q element in instructions.
-    EXPECT_EQ(cover_text({decoded, {.reason = AccountReason::no_image, .ranges = 600}}),
-              "about 12.5% of the run as far as it is known, and 50.0% of what was decoded");
+    // Execution in code without an image is counted in ranges, of an instruction or more; execution in a Q element in
+    // instructions.
+    EXPECT_EQ(cover_text({decoded, {.reason = AccountReason::no_image, .ranges = 1500}}),
+              "at most 20.0% of the run as far as it is known, and 50.0% of what was decoded");
     EXPECT_EQ(cover_text({decoded, {.reason = AccountReason::untraced_way, .instructions = 1000}}),
               "25.0% of the run as far as it is known, and 50.0% of what was decoded");
     // The size of an overflow's loss is unknown.
     EXPECT_EQ(cover_text({decoded, {.reason = AccountReason::overflow}}),
               "at most 50.0% of the run as far as it is known, and 50.0% of what was decoded");
     EXPECT_EQ(
-        cover_text({decoded, {.reason = AccountReason::overflow}, {.reason = AccountReason::no_image, .ranges = 600}}),
-        "at most about 12.5% of the run as far as it is known, and 50.0% of what was decoded");
-    // Samples represent all that ran.
-    EXPECT_EQ(cover_text({decoded, {.reason = AccountReason::sampled}}), "50.0% of all that was decoded");
+        cover_text({decoded, {.reason = AccountReason::overflow}, {.reason = AccountReason::no_image, .ranges = 1500}}),
+        "at most 20.0% of the run as far as it is known, and 50.0% of what was decoded");
+    // Samples and bursts represent all that ran.
+    const std::string not_known = "50.0% of all that was decoded; how much of the run that is, is not known";
+    EXPECT_EQ(cover_text({decoded, {.reason = AccountReason::sampled}}), not_known);
+    EXPECT_EQ(cover_text({decoded, {.reason = AccountReason::strobing}, {.reason = AccountReason::handlers}}),
+              not_known);
     // Branch lists have no account.
-    EXPECT_EQ(cover_text({}), "50.0% of all that was decoded; how much of the run that is, is not known");
+    EXPECT_EQ(cover_text({}), not_known);
 }
 
 }  // namespace

@@ -41,10 +41,9 @@ private:
 struct ProfileCover {
     std::uint64_t everything{};   ///< instructions that were decoded
     std::uint64_t profiled{};     ///< instructions that are in the profile, and usable there
-    std::uint64_t not_decoded{};  ///< further instructions that ran, as far as the account has sizes
+    std::uint64_t not_decoded{};  ///< further instructions that ran, as far as the account has sizes; one for a range
     bool has_account{};           ///< false: it is not known how much of the run was decoded
-    bool rounded{};               ///< `not_decoded` is estimated from ranges, by the mean length of the decoded ones
-    bool open_ended{};            ///< a part of the run has no size, so the share is an upper bound
+    bool open_ended{};            ///< a part has no size in instructions, so the share is an upper bound
     bool estimated{};             ///< counts are estimates
     /// A sentence on how much of the run it covers.
     [[nodiscard]] std::string text() const;
