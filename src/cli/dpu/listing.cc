@@ -60,15 +60,14 @@ class NoElements final : public dpu::ElementSink {
     void consume(const dpu::Batch&) override {}
 };
 
-/// How much of the run the trace covers; empty if nothing was decoded.
-answers::Account account_of(const DpuInput& input, const doctor::DpuSums& sums) {
-    if (!DpuInput::has_content(sums.decoded.totals)) return {};
-    return analysis::dpu_account(input.said(input.setup(), sums.decoded), *sums.costs);
-}
-
 Result<doctor::DpuSums> added_up(const DpuInput& input) {
     analysis::DpuSetup setup = input.setup();
     return doctor::add_up(input.trace(), input.trace_bytes(), setup, {});
+}
+
+answers::Account account_of(const DpuInput& input, const doctor::DpuSums& sums) {
+    if (!DpuInput::has_content(sums.decoded.totals)) return {};
+    return analysis::dpu_account(input.said(input.setup(), sums.decoded), *sums.costs);
 }
 
 ordered_json describe(const DpuInput& input, const doctor::DpuSums& sums, const MessageCounts& messages) {
@@ -219,6 +218,11 @@ void print_info(Output& out, const ordered_json& info, const answers::Account& a
 }
 
 }  // namespace
+
+Result<answers::Account> dpu_account_of(const DpuInput& input) {
+    WM_ASSIGN_OR_RETURN(const doctor::DpuSums sums, added_up(input));
+    return account_of(input, sums);
+}
 
 ExitStatus run_dpu_info(const InputOptions& input, const std::string& format) {
     if (!not_for_dpu(input).empty()) return refuse(input);

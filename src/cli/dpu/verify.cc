@@ -1,7 +1,9 @@
 #include "verify.h"
 
 #include "../options.h"
+#include "../views.h"
 #include "input.h"
+#include "listing.h"
 #include "waymark/verify/dpu.h"
 
 namespace waymark::cli {
@@ -43,6 +45,9 @@ ExitStatus print_verified(const DpuInput& input, const record::DpuTruth& truth, 
               !truth.complete ? "a part of the program's run: " + truth.ended
               : truth.traced  ? std::string("the whole run of the program")
                               : std::string("the program's run to its end, traced in part"));
+    const auto account = dpu_account_of(input);
+    if (!account) return fail(account.error());
+    print_account(out, *account);
     print(compared, out);
     for (const std::string& warning : verified->warnings) say("warning", warning);
     if (verified->cut) return unreadable;
