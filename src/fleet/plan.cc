@@ -158,8 +158,9 @@ public:
         summary_.elapsed = std::max(summary_.longest, summary_.seconds / cores);
         summary_.answers_bytes = out.size() * answers_bytes_of_shard + summary_.captures * answers_bytes_of_capture;
         std::error_code none;
-        const fs::space_info space = fs::space(job_.path(), none);
-        summary_.free_bytes = none ? 0 : space.available;
+        while (!fs::exists(existing, none) && existing.has_relative_path()) existing = existing.parent_path();
+        const fs::space_info space = fs::space(existing, none);
+        if (!none) summary_.free_bytes = space.available;
         return out;
     }
     [[nodiscard]] PlanSummary& summary() { return summary_; }

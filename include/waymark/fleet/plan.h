@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,15 +38,15 @@ struct MissingFile {
 
 /// Facts known before anything runs.
 struct PlanSummary {
-    std::uint64_t captures{}, shards{};    ///< of this call; for `add`, the new ones
-    std::uint64_t trace_bytes{}, bytes{};  ///< trace; all files
-    double seconds{};                      ///< on one core
-    double elapsed{};                      ///< on `cores`, at best
-    double longest{};                      ///< the longest shard
-    std::uint64_t answers_bytes{};         ///< estimated size of all answers files
-    std::uint64_t free_bytes{};            ///< free space at the job's folder
-    std::uint64_t repeated{};              ///< number of inputs that named a capture again
-    std::uint64_t known{};                 ///< for `add`: number of captures that the plan already has
+    std::uint64_t captures{}, shards{};       ///< of this call; for `add`, the new ones
+    std::uint64_t trace_bytes{}, bytes{};     ///< trace; all files
+    double seconds{};                         ///< on one core
+    double elapsed{};                         ///< on `cores`, at best
+    double longest{};                         ///< the longest shard
+    std::uint64_t answers_bytes{};            ///< estimated size of all answers files
+    std::optional<std::uint64_t> free_bytes;  ///< free space at the job's folder; nullopt: not known
+    std::uint64_t repeated{};                 ///< number of inputs that named a capture again
+    std::uint64_t known{};                    ///< for `add`: number of captures that the plan already has
     std::vector<std::pair<std::string, std::uint64_t>> units;  ///< captures by unit; empty name: not known yet
     std::uint64_t machines{}, builds{};                        ///< number of distinct ones, as far as known
     std::vector<MissingFile> missing;    ///< sorted by the amount of trace in their captures, largest first

@@ -62,8 +62,8 @@ void print_summary(Output& out, const PlanSummary& s, const PlanRequest& request
     out.print("shards         {}; the longest takes about {}\n", grouped(s.shards), elapsed_text(s.longest));
     out.print("time           about {} on one core, {} on {} (estimated; fleet status corrects it)\n",
               elapsed_text(s.seconds), elapsed_text(s.elapsed), counted(request.cores, "core"));
-    out.print("disk           about {} of answers (estimated), {} free; {} of captures are read\n",
-              size_text(s.answers_bytes), size_text(s.free_bytes), size_text(s.bytes));
+    out.print("disk           about {} of answers (estimated){}; {} of captures are read\n", size_text(s.answers_bytes),
+              s.free_bytes ? fmt::format(", {} free", size_text(*s.free_bytes)) : "", size_text(s.bytes));
     constexpr std::size_t most = 20;
     if (!s.missing.empty()) {
         out.print(
@@ -91,7 +91,7 @@ ExitStatus finish(const Result<PlanSummary>& summary, const PlanRequest& request
     print_summary(*out, *summary, request);
     if (out->close() != decoded) return unreadable;
     for (const std::string& folder : summary->barren) say("warning", folder + " contains no capture");
-    if (summary->answers_bytes > summary->free_bytes && summary->free_bytes != 0)
+    if (summary->free_bytes && summary->answers_bytes > *summary->free_bytes)
         say("warning", "the disk may be too small for the answers");
     say("note",
         fmt::format("next: waymark fleet local {}, or waymark fleet submit {}", shell_file(job), shell_file(job)));
