@@ -130,18 +130,16 @@ Result<std::string> read_small_file(const fs::path& path, std::uint64_t most) {
     }
 }
 
-Result<FolderLock> FolderLock::take(const fs::path& folder) {
+Result<FolderLock> FolderLock::take(const fs::path& folder, std::string_view why, Held held) {
     const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (file < 0) return cannot_write(folder, errno);
     FolderLock lock(file);
     int done = -1;
-    do done = ::flock(file, LOCK_EX | LOCK_NB);
+    do done = ::flock(file, LOCK_EX | (held == Held::fails ? LOCK_NB : 0));
     while (done != 0 && errno == EINTR);
     // Some network file systems do not support locks.
     if (done == 0 || errno != EWOULDBLOCK) return lock;
-    return Error{Errc::usage, fmt::format("{}: another 'waymark fleet plan' or 'fleet add' is writing its plan; wait "
-                                          "until it has ended, or name another folder",
-                                          folder.string())};
+    return Error{Errc::usage, fmt::format("{}: {}", folder.string(), why)};
 }
 
 FolderLock::~FolderLock() {

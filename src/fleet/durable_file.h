@@ -2,6 +2,7 @@
 /// and computes their hashes.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string_view>
@@ -32,12 +33,13 @@ struct WrittenFile {
 /// Reads a small file. Errors: `not_found`; `unreadable`, also for a file larger than `most` bytes.
 [[nodiscard]] Result<std::string> read_small_file(const std::filesystem::path& path, std::uint64_t most = 16 << 20);
 
-/// A lock for writing a job's plan, so that all its files come from one writer. The system releases it when the process
-/// ends, even if it is killed.
+/// A lock for writing a job's plan or submitting it, so that all its files come from one writer. The system releases it
+/// when the process ends, even if it is killed.
 class FolderLock {
 public:
-    /// `usage`: another process holds the lock.
-    static Result<FolderLock> take(const std::filesystem::path& folder);
+    enum class Held : std::uint8_t { fails, waits };
+    /// `usage`: another process holds the lock, and that fails; the message contains `why`, what that process does.
+    static Result<FolderLock> take(const std::filesystem::path& folder, std::string_view why, Held held = Held::fails);
     FolderLock(FolderLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
     FolderLock& operator=(FolderLock&&) = delete;
     ~FolderLock();

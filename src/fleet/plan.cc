@@ -34,6 +34,8 @@ namespace {
 constexpr double flow_bytes_per_second = 40e6, sample_bytes_per_second = 20e6, counter_bytes_per_second = 20e6;
 constexpr double seconds_of_capture = 0.03;  // opening a capture, and adding its answers to the sum
 constexpr double seconds_of_file = 0.02;     // reading the names of a file that ran
+constexpr std::string_view planning =
+    "another 'waymark fleet plan' or 'fleet add' is writing its plan; wait until it has ended, or name another folder";
 // Size of a shard's answers: its code, and a little for each capture.
 constexpr std::uint64_t answers_bytes_of_shard = 500'000, answers_bytes_of_capture = 200;
 
@@ -157,6 +159,8 @@ public:
         const double cores = std::max(1U, request_.cores);
         summary_.elapsed = std::max(summary_.longest, summary_.seconds / cores);
         summary_.answers_bytes = out.size() * answers_bytes_of_shard + summary_.captures * answers_bytes_of_capture;
+        // The folder is made last.
+        fs::path existing = fs::absolute(job_.path());
         std::error_code none;
         while (!fs::exists(existing, none) && existing.has_relative_path()) existing = existing.parent_path();
         const fs::space_info space = fs::space(existing, none);
@@ -276,7 +280,7 @@ Result<PlanSummary> plan_job(const JobFolder& job, const PlanRequest& request) {
 
 Result<PlanSummary> add_to_job(const JobFolder& job, const PlanRequest& request) {
     WM_ASSIGN_OR_RETURN(Manifest manifest, read_manifest(job));
-    WM_ASSIGN_OR_RETURN([[maybe_unused]] const FolderLock lock, FolderLock::take(job.path()));
+    WM_ASSIGN_OR_RETURN([[maybe_unused]] const FolderLock lock, FolderLock::take(job.path(), planning));
     // From here on the lock is held, so no other process changes the plan.
     WM_ASSIGN_OR_RETURN(manifest, read_manifest(job));
     if (manifest.version != request.version)

@@ -19,6 +19,7 @@
 
 #include "command.h"
 #include "durable_file.h"
+#include "waymark/capture/placed_file.h"
 #include "waymark/core/numbers.h"
 #include "waymark/core/quote.h"
 #include "waymark/fleet/merge.h"
@@ -59,16 +60,22 @@ struct SubmissionState {
 fs::path state_file(const JobFolder& job) { return job.slurm() / "submission.json"; }
 fs::path jobs_file(const JobFolder& job) { return job.slurm() / "jobs.json"; }
 
+/// Writes a file of a submission, and removes unfinished copies of a killed process. The caller holds the lock.
+Status write_of_submission(const fs::path& place, std::string_view text) {
+    capture::TemporaryName::remove_leftovers(place);
+    return write_durably(place, text);
+}
+
 Status write_state(const JobFolder& job, const SubmissionState& state) {
-    return write_durably(state_file(job), json{{"sbatch", state.options.sbatch},
-                                               {"retries", state.options.retries},
-                                               {"array_size", state.options.array_size},
-                                               {"program", state.options.program},
-                                               {"run", state.options.run},
-                                               {"round", state.round},
-                                               {"merging", state.merging}}
-                                                  .dump(1) +
-                                              "\n");
+    return write_of_submission(state_file(job), json{{"sbatch", state.options.sbatch},
+                                                     {"retries", state.options.retries},
+                                                     {"array_size", state.options.array_size},
+                                                     {"program", state.options.program},
+                                                     {"run", state.options.run},
+                                                     {"round", state.round},
+                                                     {"merging", state.merging}}
+                                                        .dump(1) +
+                                                    "\n");
 }
 
 Result<SubmissionState> read_state_of_submission(const JobFolder& job) {
@@ -115,7 +122,7 @@ Status add_jobs(const JobFolder& job, const std::vector<SlurmJob>& added) {
     jobs.insert(jobs.end(), added.begin(), added.end());
     for (const SlurmJob& j : jobs)
         all.push_back({{"id", j.id}, {"what", j.what}, {"round", j.round}, {"tasks", j.tasks}});
-    return write_durably(jobs_file(job), all.dump(1) + "\n");
+    return write_of_submission(jobs_file(job), all.dump(1) + "\n");
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -190,6 +197,22 @@ Result<std::vector<QueueLine>> queue_of(const JobFolder& job) {
     return out;
 }
 
+/// Makes the folders of what is submitted. Only who holds the lock submits, so that jobs.json misses no job.
+Result<FolderLock> begin_submitting(const JobFolder& job, FolderLock::Held held) {
+    std::error_code error;
+    for (const fs::path& folder : {job.slurm(), job.logs()}) {
+        fs::create_directories(folder, error);
+        if (error)
+            return Error{Errc::unreadable,
+                         fmt::format("cannot create the folder {}: {}", folder.string(), error.message())};
+    }
+    return FolderLock::take(job.slurm(),
+                            "another 'waymark fleet submit' or 'fleet resume' is submitting the job; wait until it has "
+                            "ended",
+                            held);
+}
+
+/// Submits; by one at a time (begin_submitting).
 class Submitter {
 public:
     Submitter(const JobFolder& job, SubmissionState state, bool patient)
@@ -200,7 +223,6 @@ public:
 
     /// Submits arrays of shards, and the jobs that depend on them.
     Result<Submission> shards(const std::vector<std::uint32_t>& numbers) {
-        WM_RETURN_IF_ERROR(prepare());
         out_.round = state_.round;
         state_.merging = false;
         WM_RETURN_IF_ERROR(write_state(job_, state_));
@@ -214,7 +236,7 @@ public:
             const fs::path list = job_.slurm() / fmt::format("round-{}-{}.list", state_.round, at / size);
             std::string text;
             for (std::size_t i = at; i < at + count; ++i) text += fmt::format("{}\n", numbers[i]);
-            WM_RETURN_IF_ERROR(write_durably(list, text));
+            WM_RETURN_IF_ERROR(write_of_submission(list, text));
             std::vector<std::string> arguments{fs::absolute(list).string()};
             arguments.insert(arguments.end(), state_.options.run.begin(), state_.options.run.end());
             const auto id = submit("shards", count, {fmt::format("--array=0-{}", count - 1)}, shards_script, arguments);
@@ -233,7 +255,6 @@ public:
 
     /// Submits the levels of merging, each depending on the level below, and the last merge.
     Result<Submission> merging(std::uint64_t shard_count) {
-        WM_RETURN_IF_ERROR(prepare());
         out_.round = state_.round;
         state_.merging = true;
         WM_RETURN_IF_ERROR(write_state(job_, state_));
@@ -257,16 +278,6 @@ public:
     }
 
 private:
-    Status prepare() const {
-        std::error_code error;
-        for (const fs::path& folder : {job_.slurm(), job_.logs()}) {
-            fs::create_directories(folder, error);
-            if (error)
-                return Error{Errc::unreadable,
-                             fmt::format("cannot create the folder {}: {}", folder.string(), error.message())};
-        }
-        return Nothing{};
-    }
     static std::string after(const std::vector<std::string>& ids) {
         // afterany also runs after failed tasks, which the next step handles.
         return fmt::format("--dependency=afterany:{}", fmt::join(ids, ":"));
@@ -274,7 +285,7 @@ private:
     Result<std::string> submit(const char* what, std::uint64_t tasks, const std::vector<std::string>& options,
                                std::string_view script, const std::vector<std::string>& arguments) {
         const fs::path file = folder_ / "slurm" / fmt::format("{}.sh", what);
-        WM_RETURN_IF_ERROR(write_durably(file, script));
+        WM_RETURN_IF_ERROR(write_of_submission(file, script));
         std::vector<std::string> words{
             "sbatch", "--parsable", fmt::format("--job-name=waymark-{}", what),
             fmt::format("--output={}", slurm_output((folder_ / "slurm" / "output.txt").string())),
@@ -289,7 +300,12 @@ private:
         if (id.empty())
             return Error{Errc::unreadable, fmt::format("sbatch gave no number of a job but: {}", first_line(answer))};
         out_.jobs.push_back({id, what, state_.round, tasks});
-        WM_RETURN_IF_ERROR(add_jobs(job_, {out_.jobs.back()}));
+        if (Status noted = add_jobs(job_, {out_.jobs.back()}); !noted) {
+            // What is not noted could not be cancelled later.
+            const auto cancelled = ask_slurm({"scancel", id});
+            if (!cancelled) noted.error().message += fmt::format("; cancel its job {} by hand: scancel {}", id, id);
+            return std::move(noted.error());
+        }
         return id;
     }
     Result<Submission> finish() { return std::move(out_); }
@@ -303,6 +319,11 @@ private:
 
 Result<Submission> begin(const JobFolder& job, SlurmOptions options) {
     WM_ASSIGN_OR_RETURN(const std::vector<std::uint32_t> numbers, shards_to_run(job, true));
+    std::optional<FolderLock> lock;
+    if (!numbers.empty()) {
+        WM_ASSIGN_OR_RETURN(FolderLock taken, begin_submitting(job, FolderLock::Held::fails));
+        lock.emplace(std::move(taken));
+    }
     if (was_submitted(job)) {
         WM_ASSIGN_OR_RETURN(const std::vector<QueuedTasks> queued, queued_tasks(job));
         if (!queued.empty()) {
@@ -336,6 +357,11 @@ Result<Submission> next_round(const JobFolder& job) {
     WM_ASSIGN_OR_RETURN(const std::vector<std::uint32_t> numbers, shards_to_run(job, true));
     const bool again = !numbers.empty() && state.round < state.options.retries;
     const bool levels = !state.merging && merge_levels(manifest.shards) > 0;
+    std::optional<FolderLock> lock;
+    if ((again && !state.merging) || levels) {
+        WM_ASSIGN_OR_RETURN(FolderLock taken, begin_submitting(job, FolderLock::Held::waits));
+        lock.emplace(std::move(taken));
+    }
     if (again && !state.merging) {
         ++state.round;
         return Submitter(job, std::move(state), true).shards(numbers);

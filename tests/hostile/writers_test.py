@@ -92,6 +92,11 @@ def rows(inputs, recorded):
                    verify=["fleet", "status", "job"], grows=True))
     out.append(Row("fleet run-shard", ["fleet", "run-shard", "job", "0"], "job", old=["fleet", "plan", loop, "-o", "job"],
                    verify=["fleet", "status", "job"], grows=True, forks=True))
+    # Slurm's commands are stand-ins (make_inputs). `fleet cancel` changes no file.
+    out.append(Row("fleet submit", ["fleet", "submit", "job"], "job", old=["fleet", "plan", loop, "-o", "job"],
+                   verify=["fleet", "status", "job"], grows=True))
+    out.append(Row("fleet resume", ["fleet", "resume", "submitted"], "submitted", old=["fleet", "submit", "submitted"],
+                   verify=["fleet", "status", "submitted"], grows=True))
     out.append(Row("fleet merge", ["fleet", "merge", inputs / "done-job", "-o", "a"], "a", old=["answers", other, "-o", "a"],
                    short=False))
     if not recorded:
@@ -136,6 +141,10 @@ class Checks:
         self.waymark, self.faults, self.folder, self.every = waymark, faults, folder, every
         self.runs, self.failures = 0, []
 
+    def environment(self):
+        return {**os.environ, "TMPDIR": str(self.folder / "tmp"), "SOURCE_DATE_EPOCH": "1",
+                "PATH": f"{self.folder / 'stand-ins'}:{os.environ['PATH']}"}
+
     def run(self, words, place, fault=None):
         command = [self.waymark, *words]
         if fault:
@@ -143,7 +152,7 @@ class Checks:
             command = [self.faults, f"{below}/", kind, str(number), self.folder / "calls", *command]
         self.runs += 1
         done = subprocess.run(command, cwd=place, capture_output=True, stdin=subprocess.DEVNULL, timeout=HANGS,
-                              env={**os.environ, "TMPDIR": str(self.folder / "tmp"), "SOURCE_DATE_EPOCH": "1"})
+                              env=self.environment())
         return done, int((self.folder / "calls").read_text()) if fault else 0
 
     def fail(self, row, what, done=None):
@@ -194,6 +203,8 @@ class Checks:
         if row.old and row.name not in self.olds:
             keep = self.folder / "old" / row.name.replace(" ", "_")
             keep.mkdir(parents=True)
+            if row.old[:2] == ["fleet", "submit"]:
+                self.run(["fleet", "plan", self.folder / "inputs" / "loop", "-o", row.place], keep)
             done, _ = self.run(row.old, keep)
             if done.returncode not in (0, 1):
                 return self.fail(row, "what was there before cannot be made", done)
@@ -279,7 +290,7 @@ class Checks:
         """Two runs at the same time, and the output of one of them."""
         place = self.fresh(row, True)
         processes = [subprocess.Popen([self.waymark, *row.words], cwd=place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                      stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": str(self.folder / "tmp")})
+                                      stderr=subprocess.PIPE, env=self.environment())
                      for _ in range(2)]
         ended = [(p.communicate(timeout=HANGS), p.returncode) for p in processes]
         self.runs += 2
@@ -289,6 +300,14 @@ class Checks:
             self.fail(row, f"two at once: not whole; {ended}")
         if rest := self.rest(row, place):
             self.fail(row, f"two at once left {rest}; {ended}")
+
+
+def make_stand_ins(folder):
+    """For the commands of Slurm: a controller that takes every job, and has none that waits."""
+    folder.mkdir()
+    for name, text in (("sbatch", "echo 7"), ("squeue", ""), ("scancel", ""), ("scontrol", "echo MaxArraySize = 1001")):
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
 
 
 def make_inputs(waymark, source, inputs):
@@ -340,6 +359,7 @@ def main():
         waymark, inputs = options.waymark.resolve(), folder / "inputs"
         for made in (inputs, folder / "tmp"):
             made.mkdir()
+        make_stand_ins(folder / "stand-ins")
         recorded = make_inputs(waymark, options.source.resolve(), inputs)
         checks = Checks(waymark, faults, folder, options.all)
         for missing in without_row(waymark, rows(inputs, True)):
