@@ -20,9 +20,9 @@ struct Gave {
     std::uint64_t no_memory{};                      ///< times execution went where no image is known
 };
 
-/// There is trace, and it shows that nothing ran.
+/// There is trace, and it shows nothing that ran.
 inline constexpr std::string_view nothing_ran =
-    "nothing ran while it was traced: the trace has synchronisations, and no branch between them";
+    "the trace does not show that anything ran: it has synchronisations, and no branch between them";
 
 /// Why the selected sources gave nothing: no bytes, no packet, or no instruction.
 [[nodiscard]] std::string why_nothing(const Session& session, const std::vector<const Source*>& selected,
