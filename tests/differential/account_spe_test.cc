@@ -262,8 +262,8 @@ private:
         }
         if (named(one_in(12), "throttle")) {
             throttles_ = 1 + random_.below(3);
-            Piece& piece = any();
-            piece.samples.resize((piece.samples.size() + 1) / 2);
+            // The damaged sample stays.
+            if (Piece& piece = any(); piece.damaged == 0) piece.samples.resize((piece.samples.size() + 1) / 2);
             lost(AccountReason::recorder);
         }
         if (named(one_in(12), "lost records")) {
