@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -14,6 +15,7 @@
 #include "waymark/capture/text_file.h"
 #include "waymark/core/wire.h"
 #include "waymark/doctor/explain.h"
+#include "waymark/doctor/register_reference.h"
 #include "waymark/isa/cores.h"
 #include "waymark/open/container.h"
 
@@ -66,11 +68,16 @@ Result<std::vector<doctor::ExplainedSource>> explained(const UnitExplainOptions&
     for (const std::string& argument : options.arguments) {
         std::error_code none;
         if (argument != "-" && !std::filesystem::exists(argument, none)) {
-            if (argument.find('=') == argument.npos)
-                return Error{Errc::not_found,
-                             argument +
-                                 ": there is no such file; a register is given as NAME=VALUE, and anything "
-                                 "without a = is a capture or a file of registers"};
+            if (argument.find('=') == argument.npos) {
+                if (!doctor::registers_called(argument).empty())
+                    return Error{Errc::usage, argument +
+                                                  ": a name without a value shows the purpose of a register, and "
+                                                  "cannot be given together with values or files; give it "
+                                                  "alone, or with a value: NAME=VALUE"};
+                return Error{Errc::not_found, argument +
+                                                  ": there is no such file, and no unit has a register of that name "
+                                                  "(docs/registers/ lists them); values are given as NAME=VALUE"};
+            }
             WM_ASSIGN_OR_RETURN(flow::RegisterSetting setting, setting_of(argument));
             given.settings.push_back(std::move(setting));
             continue;
@@ -297,7 +304,78 @@ ordered_json unit_json(const doctor::ExplainedSource& unit) {
     return out;
 }
 
+/// The registers that the arguments name; empty if one of them is something else: a file, or a value.
+std::vector<doctor::NamedRegister> named_registers(const UnitExplainOptions& options) {
+    std::vector<doctor::NamedRegister> out;
+    for (const std::string& argument : options.arguments) {
+        std::error_code none;
+        if (argument == "-" || argument.find('=') != argument.npos || std::filesystem::exists(argument, none))
+            return {};
+        auto found = doctor::registers_called(argument);
+        if (found.empty()) return {};
+        std::move(found.begin(), found.end(), std::back_inserter(out));
+    }
+    return out;
+}
+
+std::string bits_text(const FieldReference& f) {
+    return f.hi == f.lo ? std::to_string(f.hi) : fmt::format("{}:{}", f.hi, f.lo);
+}
+
+void print_register(Output& out, const doctor::NamedRegister& named, std::size_t columns) {
+    const RegisterReference& r = named.unit.registers.front();
+    print_indented(out,
+                   fmt::format("{}, {}: {}, {} bits at {}{}", r.name, r.title, named.unit.title, r.bits, r.place,
+                               r.count > 1 ? fmt::format(", the first of {}", r.count) : ""),
+                   "", columns);
+    if (!r.purpose.empty()) print_indented(out, r.purpose, "", columns);
+    if (!r.fields.empty()) out.write("\n");
+    std::size_t wide = 0;
+    for (const FieldReference& f : r.fields)
+        if (f.name.size() <= 30 && (named.field.empty() || f.name == named.field)) wide = std::max(wide, f.name.size());
+    for (const FieldReference& f : r.fields) {
+        if (!named.field.empty() && f.name != named.field) continue;
+        const std::string head = fmt::format("  {:>5}  {:<{}}  ", bits_text(f), f.name, wide);
+        if (f.name.size() <= wide) {
+            print_indented(out, f.meaning, head, columns);
+        } else {
+            out.print("{}\n", head.substr(0, head.find_last_not_of(' ') + 1));
+            print_indented(out, f.meaning, std::string(11 + wide, ' '), columns);
+        }
+    }
+    out.print("\ndocs/registers/{}.md has all registers of this unit, docs/spec/{}.md how it behaves.\n",
+              named.unit.document, named.unit.specification);
+}
+
+ordered_json register_json(const doctor::NamedRegister& named) {
+    const RegisterReference& r = named.unit.registers.front();
+    ordered_json fields = ordered_json::array();
+    for (const FieldReference& f : r.fields)
+        if (named.field.empty() || f.name == named.field)
+            fields.push_back({{"name", f.name}, {"high", f.hi}, {"low", f.lo}, {"meaning", f.meaning}});
+    return {{"unit", named.unit.title}, {"name", r.name}, {"title", r.title},     {"place", r.place},
+            {"count", r.count},         {"bits", r.bits}, {"purpose", r.purpose}, {"fields", std::move(fields)}};
+}
+
+/// What registers are for, without values.
+ExitStatus show_registers(const std::vector<doctor::NamedRegister>& named, const UnitExplainOptions& options) {
+    auto out = Output::open(options.output);
+    if (!out) return fail(out.error());
+    if (options.format == "json") {
+        ordered_json json = ordered_json::array();
+        for (const doctor::NamedRegister& one : named) json.push_back(register_json(one));
+        out->write(json_text({{"registers", std::move(json)}}) + "\n");
+    } else {
+        for (const doctor::NamedRegister& one : named) {
+            if (&one != &named.front()) out->write("\n");
+            print_register(*out, one, text_columns());
+        }
+    }
+    return out->close() == decoded ? decoded : unreadable;
+}
+
 ExitStatus explain(const UnitExplainOptions& options) {
+    if (const auto named = named_registers(options); !named.empty()) return show_registers(named, options);
     if (const auto core = isa::check_core("--core", options.core); !options.core.empty() && !core)
         return fail(core.error());
     const auto units = explained(options);
@@ -334,9 +412,10 @@ Run add_explain(CLI::App& app) {
     CLI::App& command =
         *app.add_subcommand("explain", "Explain from its registers why a trace unit traces what it does, or nothing");
     command
-        .add_option("WHAT", options->arguments,
-                    "A capture; a file of registers (- is standard input); or a register or one of its fields, "
-                    "TRCVICTLR=0x201 or TRCVICTLR.SSSTATUS=1")
+        .add_option(
+            "WHAT", options->arguments,
+            "A capture; a file of registers (- is standard input); a register or one of its fields with a value, "
+            "TRCVICTLR=0x201 or TRCVICTLR.SSSTATUS=1; or the name of one")
         ->take_all();
     command
         .add_option("--core", options->core,
@@ -347,9 +426,10 @@ Run add_explain(CLI::App& app) {
     add_format(command, options->format, "text: for reading; json: for programs", {"text", "json"});
     add_output(command, options->output);
     command.footer(
-        "It shows whether a trace unit traces, and if not, each field that "
-        "prevents it and what "
-        "to\nwrite instead; at which exception levels; what it depends on, such as ranges, events, and start and stop "
+        "Of a register's name alone it shows what the register and its fields are for; docs/registers/ has all of "
+        "them.\n"
+        "Of values it shows whether a trace unit traces, and if not, each field that prevents it and what to\nwrite "
+        "instead; at which exception levels; what it depends on, such as ranges, events, and start and stop "
         "points;\nwhat is in the trace; and of a capture, what it took in bytes. Only registers that are given are "
         "judged; the\nothers are listed.\n"
         "\n"
@@ -357,6 +437,7 @@ Run add_explain(CLI::App& app) {
         "them, or\nis what 'grep . /sys/bus/coresight/devices/etm0/mgmt/*' printed. A register on the command line "
         "overrides that of\na file, and a later one an earlier one.\n"
         "\n"
+        "  waymark explain TRCVICTLR\n"
         "  waymark explain TRCPRGCTLR=1 TRCVICTLR=0x1 TRCCONFIGR=0x1811\n"
         "  waymark explain registers.txt --core Cortex-M33\n"
         "  waymark explain out/\n"

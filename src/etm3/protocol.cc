@@ -16,6 +16,7 @@
 #include "waymark/core/numbers.h"
 #include "waymark/etm3/decoder.h"
 #include "waymark/etm3/parser.h"
+#include "waymark/etm3/register_reference.h"
 #include "waymark/etm3/registers.h"
 #include "waymark/etm3/state.h"
 #include "waymark/etm3/text.h"
@@ -407,6 +408,7 @@ public:
     [[nodiscard]] std::optional<protocol::TraceIdField> trace_id() const override {
         return protocol::TraceIdField{Etmtraceidr::name, 0, Etmtraceidr::number};
     }
+    [[nodiscard]] UnitReference register_reference() const override { return etm3::register_reference(); }
     void visit_register(const RegisterValue& r, protocol::FieldVisitor& visitor) const override {
         protocol::visit_one_of<Etm3cr, Etm3idr, Etmccer, pft::Etmccr, pft::Etmsyncfr, Etmtraceidr>(r, visitor);
     }

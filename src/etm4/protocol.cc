@@ -18,6 +18,7 @@
 #include "waymark/etm4/parser.h"
 #include "waymark/etm4/recover.h"
 #include "waymark/etm4/reference_decoder.h"
+#include "waymark/etm4/register_reference.h"
 #include "waymark/etm4/registers.h"
 #include "waymark/etm4/state.h"
 #include "waymark/etm4/text.h"
@@ -331,6 +332,7 @@ public:
     [[nodiscard]] std::optional<protocol::TraceIdField> trace_id() const override {
         return protocol::TraceIdField{Trctraceidr::name, 0, {}};
     }
+    [[nodiscard]] UnitReference register_reference() const override { return etm4::register_reference(); }
     void visit_register(const RegisterValue& r, protocol::FieldVisitor& visitor) const override {
         const RegisterPlace* const place = register_called(r.name);
         if (place == nullptr) return;
@@ -440,7 +442,8 @@ public:
             case Conflict::runaway_walk:
                 return fmt::format("an atom, but no branch up to {}, farther than any block goes", hex(what.found));
             case Conflict::update_disagrees:
-                return fmt::format("the trace names {}, but the walk ends at {}", hex(what.expected), hex(what.found));
+                return fmt::format("the trace names {}, but the program leads to {}", hex(what.expected),
+                                   hex(what.found));
             case Conflict::always_taken:
                 return fmt::format("an atom says that the branch at {} was not taken, and it has no condition",
                                    hex(what.found));

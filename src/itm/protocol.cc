@@ -8,6 +8,7 @@
 #include "waymark/core/numbers.h"
 #include "waymark/itm/message_decoder.h"
 #include "waymark/itm/parser.h"
+#include "waymark/itm/register_reference.h"
 #include "waymark/itm/registers.h"
 #include "waymark/itm/text.h"
 #include "waymark/protocol/adapters.h"
@@ -163,6 +164,7 @@ public:
     [[nodiscard]] std::optional<protocol::TraceIdField> trace_id() const override {
         return protocol::TraceIdField{Itmtcr::name, 16};
     }
+    [[nodiscard]] UnitReference register_reference() const override { return itm::register_reference(); }
     void visit_register(const RegisterValue& value, protocol::FieldVisitor& visitor) const override {
         protocol::visit_one_of<Itmtcr>(value, visitor);
     }

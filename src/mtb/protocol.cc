@@ -17,6 +17,7 @@
 #include "waymark/mtb/encoder.h"
 #include "waymark/mtb/listing.h"
 #include "waymark/mtb/parser.h"
+#include "waymark/mtb/register_reference.h"
 #include "waymark/mtb/registers.h"
 #include "waymark/mtb/text.h"
 #include "waymark/protocol/adapters.h"
@@ -163,6 +164,7 @@ public:
         return protocol::upper(option) == "MTB" ? "MTB" : "";
     }
     [[nodiscard]] std::string_view option_names() const override { return "mtb"; }
+    [[nodiscard]] UnitReference register_reference() const override { return mtb::register_reference(); }
     void visit_register(const RegisterValue& value, protocol::FieldVisitor& visitor) const override {
         protocol::visit_one_of<MtbPosition, MtbMaster, MtbFlow, MtbBase, Vtor>(value, visitor);
     }

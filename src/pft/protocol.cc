@@ -20,6 +20,7 @@
 #include "waymark/pft/parser.h"
 #include "waymark/pft/recover.h"
 #include "waymark/pft/reference_decoder.h"
+#include "waymark/pft/register_reference.h"
 #include "waymark/pft/registers.h"
 #include "waymark/pft/state.h"
 #include "waymark/pft/text.h"
@@ -242,6 +243,7 @@ public:
     [[nodiscard]] std::optional<protocol::TraceIdField> trace_id() const override {
         return protocol::TraceIdField{Etmtraceidr::name, 0, Etmtraceidr::number};
     }
+    [[nodiscard]] UnitReference register_reference() const override { return pft::register_reference(); }
     void visit_register(const RegisterValue& r, protocol::FieldVisitor& visitor) const override {
         if (std::find(management_names.begin(), management_names.end(), r.name) != management_names.end())
             visitor.number("value", static_cast<std::uint32_t>(r.value));

@@ -10,6 +10,7 @@
 #include "waymark/protocol/message.h"
 #include "waymark/stm/message_decoder.h"
 #include "waymark/stm/parser.h"
+#include "waymark/stm/register_reference.h"
 #include "waymark/stm/registers.h"
 #include "waymark/stm/text.h"
 
@@ -140,6 +141,7 @@ public:
     [[nodiscard]] std::optional<protocol::TraceIdField> trace_id() const override {
         return protocol::TraceIdField{Stmtcsr::name, 16};
     }
+    [[nodiscard]] UnitReference register_reference() const override { return stm::register_reference(); }
     void visit_register(const RegisterValue& value, protocol::FieldVisitor& visitor) const override {
         protocol::visit_one_of<Stmtcsr, Stmhemastr>(value, visitor);
     }

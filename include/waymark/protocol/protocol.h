@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "waymark/core/offset_map.h"
+#include "waymark/core/register_reference.h"
 #include "waymark/core/register_value.h"
 #include "waymark/core/types.h"
 #include "waymark/flow/blocks.h"
@@ -274,6 +275,8 @@ public:
     [[nodiscard]] virtual std::span<const RegisterOption> register_options() const { return {}; }
     /// Empty: the unit is on no trace bus.
     [[nodiscard]] virtual std::optional<TraceIdField> trace_id() const { return {}; }
+    /// The register reference of the unit. It has no registers if none is described.
+    [[nodiscard]] virtual UnitReference register_reference() const { return {}; }
     /// The fields of a register of a description, by its name; nothing for unknown names.
     virtual void visit_register(const RegisterValue& value, FieldVisitor& visitor) const;
     /// Never fails: settings that a description lacks are assumed, with a problem. Only where is_type() can be true.

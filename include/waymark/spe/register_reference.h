@@ -1,0 +1,11 @@
+/// The registers of the Statistical Profiling Extension, and what it heeds of others, for reading:
+/// docs/registers/spe.md.
+#pragma once
+
+#include "waymark/core/register_reference.h"
+
+namespace waymark::spe {
+
+[[nodiscard]] UnitReference register_reference();
+
+}  // namespace waymark::spe
