@@ -71,7 +71,7 @@ if [ "${1:-}" = --program ]; then
 fi
 repetitions=${1:-3}
 [[ "$repetitions" =~ ^[1-9][0-9]*$ ]] || {
-    printf 'decode.sh: %s is no number of repetitions; see bench/decode.sh --help\n' "$repetitions" >&2
+    printf 'decode.sh: %s is not a number of repetitions; see bench/decode.sh --help\n' "$repetitions" >&2
     exit 2
 }
 

@@ -25,7 +25,7 @@ HELP
 esac
 rounds=${1:-9}
 [[ "$rounds" =~ ^[1-9][0-9]*$ ]] || {
-    printf 'perf.sh: %s is no number of rounds; see bench/perf.sh --help\n' "$rounds" >&2
+    printf 'perf.sh: %s is not a number of rounds; see bench/perf.sh --help\n' "$rounds" >&2
     exit 2
 }
 cd "$(dirname "$0")/.."

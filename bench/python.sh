@@ -26,7 +26,7 @@ bin=${BENCH_BIN:-build/bench/bin}
 export PYTHONPATH=${PYTHONPATH:-build/release-test/python}
 repetitions=${1:-3}
 [[ "$repetitions" =~ ^[1-9][0-9]*$ ]] || {
-    printf 'python.sh: %s is no number of repetitions; see bench/python.sh --help\n' "$repetitions" >&2
+    printf 'python.sh: %s is not a number of repetitions; see bench/python.sh --help\n' "$repetitions" >&2
     exit 2
 }
 if [ ! -x "$bin/pft_rates" ] || [ ! -x "$bin/library_ranges" ] || ! /usr/bin/python3 -c 'import waymark' 2>/dev/null; then

@@ -17,7 +17,7 @@ HELP
 esac
 rounds=${1:-60}
 [[ "$rounds" =~ ^[1-9][0-9]*$ ]] || {
-    printf 'record.sh: %s is no number of rounds; see bench/record.sh --help\n' "$rounds" >&2
+    printf 'record.sh: %s is not a number of rounds; see bench/record.sh --help\n' "$rounds" >&2
     exit 2
 }
 

@@ -18,7 +18,7 @@ HELP
 esac
 rounds=${1:-40}
 [[ "$rounds" =~ ^[1-9][0-9]*$ ]] || {
-    printf 'spe.sh: %s is no number of rounds; see bench/spe.sh --help\n' "$rounds" >&2
+    printf 'spe.sh: %s is not a number of rounds; see bench/spe.sh --help\n' "$rounds" >&2
     exit 2
 }
 

@@ -225,8 +225,8 @@ private:
                 "Record with an event set that has CYCLES");
         if (!said_.cycles_note.empty()) say(Severity::note, fmt::format("Cycles are {}", said_.cycles_note));
         if (costs_.stays_left_out() != 0)
-            say(Severity::note, fmt::format("{} are not on the timeline for want of room",
-                                            counted(costs_.stays_left_out(), "stay", "stays")));
+            say(Severity::note,
+                fmt::format("{} do not fit on the timeline", counted(costs_.stays_left_out(), "stay", "stays")));
         if (!completeness(out_.account).strict && said_.problems.empty())
             say(Severity::good, "Nothing was lost, and every counter adds up to its final value");
     }
@@ -402,8 +402,8 @@ private:
         };
         for (const DpuTimes::Loss& loss : times_->losses())
             t.marks.push_back({loss.begin, loss.end, trace_track(), TimelineMark::Kind::gap,
-                               loss.entries != 0
-                                   ? fmt::format("{} lost for want of room", counted(loss.entries, "entry", "entries"))
+                               loss.entries != 0                   ? fmt::format("{} lost because the buffer was full",
+                                                                                 counted(loss.entries, "entry", "entries"))
                                : loss.kind == ElementKind::held    ? std::string("tracing was held")
                                : loss.kind == ElementKind::enabled ? std::string("tracing was off")
                                                                    : std::string(name(loss.reason))});

@@ -111,7 +111,7 @@ DpuTable DpuTables::tasks(std::size_t most) const {
     DpuTable out;
     Table& table = out.table;
     table.title = "tasks";
-    table.note = "per task: what each had of the counters";
+    table.note = "per task: its counts";
     if (stays)
         table.note += key_ == said_.cycles ? std::string(", and how long it stayed")
                                            : fmt::format(", and how much of {} a stay had", name);
@@ -154,7 +154,7 @@ DpuTable DpuTables::functions(std::size_t most) const {
     DpuTable out;
     Table& table = out.table;
     table.title = "functions";
-    table.note = "per function: its own cost, and with what it called";
+    table.note = "per function: self and total cost";
     table.columns = {Column::text("function"), Column::address("address", ""), Column::count("calls"),
                      Column::real("share", "share")};
     counter_columns(table.columns);
@@ -410,11 +410,11 @@ DpuTable DpuTables::health() const {
         if (t.gaps[r] != 0)
             table.add({fmt::format("gap: {}", name(static_cast<GapReason>(r))), t.gaps[r], t.gap_bytes[r]});
     const auto row = [&](const char* what, std::uint64_t times) { table.add({what, times, Cell::none()}); };
-    row("entries lost for want of room", t.lost);
+    row("entries lost because the buffer was full", t.lost);
     row("times tracing was held", t.holds);
     row("times tracing was off and began again", said_.offs);
     row("doubtful, next to damage", t.doubtful);
-    row("readings that cannot be true, left out", costs_.doubted().readings);
+    row("implausible readings, ignored", costs_.doubted().readings);
     row("intervals with a difference of 2^30 or more", costs_.wide().intervals);
     table.add({"all", Cell::none(), t.bytes});
     return out;

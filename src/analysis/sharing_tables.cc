@@ -68,7 +68,7 @@ Table SharingTables::summary(const std::vector<SharedLine>& lines) const {
                 [](const SharedLine& l) { return sample_count(l.samples()); });
     count("loads", "of these", [](const SharedLine& l) { return l.loads; });
     count("stores", "of these", [](const SharedLine& l) { return l.stores; });
-    count("apart", "at places nobody else writes, while another thread writes elsewhere in the line",
+    count("apart", "at bytes no other thread writes, while another thread writes elsewhere in the line",
           [](const SharedLine& l) { return l.apart; });
     count("threads", "that use it", [](const SharedLine& l) { return l.accessors; });
     count("writers", "of these", [](const SharedLine& l) { return l.writers; });

@@ -213,7 +213,7 @@ void fill_sample_health(SpeFill& fill) {
     fill.out.account = samples_account(fill.capture, fill.totals, fill.quality);
     health(fill);
     fill.out.trust.push_back({"functions", "how many samples were taken where",
-                              "shares of all that ran: with the interval each lies in",
+                              "shares of all that ran, with 95 % confidence intervals",
                               "calls, and what ran between samples"});
     summary(fill);
 }

@@ -83,7 +83,7 @@ std::size_t keep(std::vector<Row>& rows, std::size_t most) {
 /// Part of all samples, with its interval.
 template <class Row, class Samples>
 void add_shares(Columns<Row>& columns, const std::string& head, std::uint64_t all, Samples samples) {
-    columns.add(Column::flag("few", "", "fewer than 30 samples: says little"),
+    columns.add(Column::flag("few", "", "fewer than 30 samples: not reliable"),
                 [=](const Row& r) { return Cell("", samples(r) < answers::few_samples); });
     columns.add(Column::real("share", head, "part of these samples"),
                 [=](const Row& r) { return share_with_interval(samples(r), all); });

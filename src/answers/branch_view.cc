@@ -119,7 +119,7 @@ Result<View> branch_view(const Answers& answers, const BranchOptions& options) {
     add_line(columns, answers);
     view.table = columns.table(rows);
     view.table.title = fmt::format("{}{}", samples ? "sampled branches" : "branches",
-                                   options.one_sided ? " that ran, and only ever one way" : "");
+                                   options.one_sided ? " that always went one way" : "");
     view.below.push_back(
         counted(rows.size(), "branch", "branches") +
         (samples ? fmt::format(" in {}; {} mispredicted", counted(all, "sample"), share_text(mispredicted, all))

@@ -61,8 +61,8 @@ public:
             if (many == 0) return;
             any = true;
             view.remark(Finding::Severity::bad,
-                        fmt::format("{} grew by more than the {} allowed: {}{}", counted(many, "function"), allowed,
-                                    worst, many == 1 ? "" : fmt::format(", and {} more", many - 1)));
+                        fmt::format("{} grew by more than {}: {}{}", counted(many, "function"), allowed, worst,
+                                    many == 1 ? "" : fmt::format(", and {} more", many - 1)));
         };
         std::string all_allowed;
         const auto allow = [&](std::string text) {
@@ -77,7 +77,7 @@ public:
                       [&](const DiffChange& r) { return percent_text(rows_.growth(r)) + unit(); });
         }
         if (options_.threshold_each) {
-            const std::string allowed = allow(fmt::format("{:g}% of their own cost before", *options_.threshold_each));
+            const std::string allowed = allow(fmt::format("{:g}% of their cost before", *options_.threshold_each));
             functions(Limit::of_itself, allowed, [&](const DiffChange& r) {
                 const auto own = rows_.growth_of_itself(r);
                 return own ? percent_text(*own) + "%" : fmt::format("{}, from nothing", grouped(r.after.cost));
@@ -95,7 +95,7 @@ public:
         const bool doubted = doubt_wholes(view), missing = doubt_missing(view);
         if (cannot_judge(view) || any || (options_.strict && (doubted || missing))) return;
         view.remark(note,
-                    fmt::format("no function {}grew by more than the {} allowed",
+                    fmt::format("no function {}grew by more than {}",
                                 doubted ? "that can be compared alone, and no code as a whole, " : "", all_allowed));
     }
 

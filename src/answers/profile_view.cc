@@ -128,7 +128,7 @@ public:
                           "functions and images, and where the capture does not count executions"),
             [](const ProfileRow& r) { return r.times ? Cell(*r.times) : Cell(); });
         columns.add(Column::address("address", addresses ? "address" : "",
-                                    "address of its first instruction; empty: it is no code of the program"),
+                                    "address of its first instruction; empty: it is not program code"),
                     [=](const ProfileRow& r) { return addresses || r.address != 0 ? Cell::hex(r.address) : Cell(); });
         columns.add(Column::text(options_.by, options_.by, "what the row counts"),
                     [](const ProfileRow& r) { return Cell(r.name).in(Colour::bold); });
@@ -151,8 +151,8 @@ public:
                                       options_.by != "function" ? ""
                                       : options_.inlines        ? ", own, wherever it was inlined"
                                       : answers_.calls.empty()  ? ""
-                                      : options_.interrupts     ? ", own and with what it called"
-                                                                : ", own and with what it called, without interrupts");
+                                      : options_.interrupts     ? ", self and total"
+                                                                : ", self and total without interrupts");
         if (!not_sorted_.empty()) out.remark(Finding::Severity::note, not_sorted_);
         return out;
     }

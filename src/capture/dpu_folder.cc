@@ -63,7 +63,7 @@ private:
         if (entry == nullptr) return std::nullopt;
         const auto value = text::number(entry->value);
         if (value && *value <= most) return value;
-        problem(entry->line, fmt::format("'{}' of key '{}' is no number from 0 to {:#x}; it was ignored. Mend it.",
+        problem(entry->line, fmt::format("'{}' of key '{}' is not a number from 0 to {:#x}; it was ignored. Mend it.",
                                          entry->value, key, most));
         return std::nullopt;
     }
@@ -239,8 +239,8 @@ private:
                 if (address && *address <= 0xffffffff && capture_.symbols.size() < most_items)
                     capture_.symbols.push_back({static_cast<std::uint32_t>(*address), entry.value});
                 else
-                    problem(entry.line,
-                            fmt::format("'{}' is no address of 32 bits; its name was ignored. Mend it.", entry.key));
+                    problem(entry.line, fmt::format("'{}' is not an address of 32 bits; its name was ignored. Mend it.",
+                                                    entry.key));
             }
         if (const IniSection* parameters = ini.section("parameters"))
             for (const IniEntry& entry : parameters->entries)
@@ -274,9 +274,10 @@ private:
         if (value && *value <= 0xffffffff && !capture_.images.empty())
             capture_.images.back().load_bias = static_cast<std::uint32_t>(*value);
         else
-            problem(entry.line, fmt::format("'{}={}' is no load bias of an image above it; it was ignored. Mend it, or "
-                                            "names of that image will be wrong.",
-                                            entry.key, entry.value));
+            problem(entry.line,
+                    fmt::format("'{}={}' is not a load bias of an image above it; it was ignored. Mend it, or "
+                                "names of that image will be wrong.",
+                                entry.key, entry.value));
     }
 
     void read_window(const IniEntry& entry) {

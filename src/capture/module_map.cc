@@ -113,14 +113,14 @@ std::string end_text(const std::optional<std::uint64_t>& to) { return to ? std::
 /// Parses a line after `map`. Returns the mistake in it; empty if there is none.
 std::string_view read_module(std::string_view line, Module& out) {
     std::uint64_t process = 0;
-    if (!take(line, process) || process > 0xffffffff) return "the process is no number of 32 bits";
+    if (!take(line, process) || process > 0xffffffff) return "the process is not a number of 32 bits";
     out.process = static_cast<std::uint32_t>(process);
     if (!take(line, out.from) || !take(line, out.to)) return "its times are no numbers";
     if (out.to && *out.to < out.from) return "it ends before it begins";
     if (!take(line, out.address.value) || !take(line, out.bytes)) return "address and size are no numbers";
     if (out.bytes == 0) return "it has no bytes";
     if (out.bytes - 1 > ~std::uint64_t{0} - out.address.value) return "it leaves the address space";
-    if (!take(line, out.offset)) return "the offset in the file is no number";
+    if (!take(line, out.offset)) return "the offset in the file is not a number";
     if (!read_build_id(line, out.build_id)) return no_build_id;
     if (line == "-") return {};
     const auto name = plain_name(line);
@@ -135,7 +135,7 @@ std::string_view format_word(GeneratedNames::Format format) {
 
 std::string_view read_thread(std::string_view line, TracedThread& out) {
     std::uint64_t thread = 0;
-    if (!take(line, thread) || thread > 0xffffffff) return "the thread is no number of 32 bits";
+    if (!take(line, thread) || thread > 0xffffffff) return "the thread is not a number of 32 bits";
     out.thread = static_cast<std::uint32_t>(thread);
     const auto name = plain_name(line);
     if (!name || name->empty()) return "the name of the source is missing or wrongly escaped";

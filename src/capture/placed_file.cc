@@ -335,7 +335,7 @@ Result<std::unique_ptr<PlacedFolder>> PlacedFolder::open(const std::string& path
     if (error) return cannot_create(path, error.value());
     if (place.filename().empty()) place = place.parent_path();
     if (fs::exists(place, error) && !fs::is_directory(place, error))
-        return Error{Errc::usage, fmt::format("{} is no folder", path)};
+        return Error{Errc::usage, fmt::format("{} is not a folder", path)};
     TemporaryName temporary(place);
     if (!fs::create_directory(temporary.path(), error)) return cannot_create(place, error.value());
     temporary.lock();

@@ -58,20 +58,20 @@ std::string_view read_line(const BeforeWords& words, bool& counted, RanBefore& o
         out.trace = {*bytes, static_cast<std::uint32_t>(*sum)};
     } else if (kind == "instructions") {
         const auto number = before_number(first);
-        if (words.count != 2 || !number || std::exchange(counted, true)) return "it is no number of instructions";
+        if (words.count != 2 || !number || std::exchange(counted, true)) return "it is not a number of instructions";
         out.instructions = *number;
     } else if (kind == "code") {
         const auto address = before_number(first), bytes = before_number(second);
         if (words.count != 3 || !address || !bytes || *bytes == 0 ||
             *address > std::numeric_limits<std::uint64_t>::max() - *bytes)
-            return "it is no address and number of bytes";
+            return "it is not an address and number of bytes";
         if (!out.code.empty() && *address <= out.code.back().first.value + out.code.back().bytes)
             return "it is not behind the code of the line before";
         out.code.push_back({{*address}, *bytes});
     } else if (kind == "branch") {
         const auto address = before_number(first);
         if (words.count != 3 || !address || (second != "passed" && second != "both"))
-            return "it is no address with 'passed' or 'both'";
+            return "it is not an address with 'passed' or 'both'";
         if (!out.branches.empty() && *address <= out.branches.back().branch.value)
             return "it is not behind the branch of the line before";
         out.branches.push_back({{*address}, second == "both"});

@@ -171,10 +171,11 @@ Result<fs::path> file_of(const fs::path& path) {
     if (!fs::is_directory(path, ignored)) return path;
     fs::path ini = snapshot_file(path);
     if (ini.empty())
-        return Error{Errc::not_found,
-                     fmt::format("{}: this folder holds neither snapshot.ini nor contents.ini, so it is no snapshot; "
-                                 "name the folder that has one",
-                                 path.string())};
+        return Error{
+            Errc::not_found,
+            fmt::format("{}: this folder holds neither snapshot.ini nor contents.ini, so it is not a snapshot; "
+                        "name the folder that has one",
+                        path.string())};
     return ini;
 }
 

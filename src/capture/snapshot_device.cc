@@ -178,9 +178,10 @@ std::optional<Register> DeviceReader::read_register(const IniEntry& entry) {
     }
     const auto value = text::number(text::unquote(entry.value));
     if (!value) {
-        problem(entry.line, fmt::format("The value '{}' of register {} is no number of up to 64 bits (0x… hexadecimal, "
-                                        "0… octal, else decimal); the register was left out. Correct it.",
-                                        entry.value, reg.name));
+        problem(entry.line,
+                fmt::format("The value '{}' of register {} is not a number of up to 64 bits (0x… hexadecimal, "
+                            "0… octal, else decimal); the register was left out. Correct it.",
+                            entry.value, reg.name));
         return std::nullopt;
     }
     reg.value = *value;

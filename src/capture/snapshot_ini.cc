@@ -60,7 +60,7 @@ std::optional<std::uint64_t> SnapshotIni::number(const IniSection& section, cons
     if (!value)
         problem(
             entry.line,
-            fmt::format("'{}' in [{}] is '{}', which is no number of up to 64 bits (0x… hexadecimal, 0… octal, else "
+            fmt::format("'{}' in [{}] is '{}', which is not a number of up to 64 bits (0x… hexadecimal, 0… octal, else "
                         "decimal); {}. Correct it.",
                         entry.key, section.name, entry.value, consequence));
     return value;

@@ -62,8 +62,7 @@ void TraceReader::read_buffers() {
     std::set<std::string> seen;
     for (const std::string_view name : text::split(buffers->value, ',')) {
         if (name.empty()) {
-            problem(buffers->line,
-                    "A name between commas in 'buffers' is empty; it was passed over. Remove the comma.");
+            problem(buffers->line, "A name between commas in 'buffers' is empty; it was ignored. Remove the comma.");
             continue;
         }
         if (!seen.insert(text::lower(name)).second) {
@@ -129,7 +128,7 @@ void TraceReader::read_buffer(const IniSection& section) {
     for (const std::string_view part : text::split(file->value, ',')) {
         const std::string_view path = text::unquote(part);
         if (path.empty()) {
-            problem(file->line, fmt::format("A file name between commas in buffer '{}' is empty; it was passed over. "
+            problem(file->line, fmt::format("A file name between commas in buffer '{}' is empty; it was ignored. "
                                             "Remove the comma.",
                                             buffer.name));
             continue;
@@ -209,8 +208,10 @@ void TraceReader::read_core_sources() {
             continue;
         }
         if (const auto [first, added] = seen.try_emplace(entry.key, entry.line); !added) {
-            problem(entry.line, fmt::format("Core '{}' has a trace source already (line {}), which counts. Remove one.",
-                                            entry.key, first->second));
+            problem(
+                entry.line,
+                fmt::format("Core '{}' has a trace source already, in line {}, which is used. Remove one of the two.",
+                            entry.key, first->second));
             continue;
         }
         Source* source = source_named(entry, entry.value);

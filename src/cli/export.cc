@@ -74,7 +74,7 @@ CLI::Validator byte_count() {
                     wrong = error.what();
                 }
                 if (wrong.empty() && text != "0" && given.front() != '-') return std::string();
-                return fmt::format("'{}' is no number of bytes; give one such as 200000, 500K or 3M", given);
+                return fmt::format("'{}' is not a number of bytes; give one such as 200000, 500K or 3M", given);
             },
             ""};
 }

@@ -165,7 +165,7 @@ ExitStatus run_record(RecordOptions options) {
     if (std::error_code none; !flow.sysroot.empty() && !fs::is_directory(flow.sysroot, none))
         return fail(
             {Errc::not_found,
-             fmt::format("--sysroot {} is no folder; name the one in which the program's lib/ lies", flow.sysroot)});
+             fmt::format("--sysroot {} is not a folder; name the one in which the program's lib/ lies", flow.sysroot)});
     // A write beyond the file size limit then fails and is reported like any other error.
     std::signal(SIGXFSZ, SIG_IGN);
     if (const auto status = choose_unit(options); !status) return fail(status.error());

@@ -37,7 +37,7 @@ Status add_image(DpuCode& code, const std::string& text) {
     if (const auto at = text.rfind('@'); at != text.npos && !std::filesystem::exists(text)) {
         if (!wire::scan_number(text.substr(at + 1), bias))
             return Error{Errc::usage,
-                         fmt::format("--image {}: '{}' is no load bias, and there is no file of that name; "
+                         fmt::format("--image {}: '{}' is not a load bias, and there is no file of that name; "
                                      "write FILE or FILE@0x10000",
                                      text, text.substr(at + 1))};
         path = text.substr(0, at);

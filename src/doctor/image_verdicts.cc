@@ -483,7 +483,7 @@ void ImageTrials::report_image(const ExaminedSource& source, const ImageVerdict&
         add_finding(source, Severity::error, "image-unreadable", {}, v.why, "an ELF file or a raw dump",
                     "the file cannot be used", "name another file");
     if (v.kind == Kind::in_part)
-        add_finding(source, Severity::warning, "image-here-and-there", v.trial.first->offset,
+        add_finding(source, Severity::warning, "image-in-part", v.trial.first->offset,
                     fmt::format("{}: {} in {}, first: {}", v.image, counted(v.trial.contradictions, "contradiction"),
                                 counted(ranges, "range"), source.identity.protocol->sentence(v.trial.first->what)),
                     "none", "code that was modified in memory, damaged trace, or another version of the program",

@@ -299,7 +299,7 @@ std::string evidence(const Trial& trial) {
         "{}, {:.1f}% of the trace; {} confirmed, {}{}{}", counted(trial.totals.ranges, "range"), share * 100,
         counted(trial.confirmed, "different path"), trial.ended ? "over " : "",
         counted(trial.contradictions, "contradiction"),
-        trial.strayed == 0 ? "" : fmt::format(", left {} in another way", counted(trial.strayed, "time")));
+        trial.strayed == 0 ? "" : fmt::format(", left {} over another path", counted(trial.strayed, "time")));
 }
 
 std::string proof_needs() {

@@ -340,7 +340,7 @@ Error ElfFile::damaged(std::string_view what) const {
 Result<ElfFile> ElfFile::open(SharedBytes file, std::string name, Machines machines) {
     if (!is_elf(file.bytes))
         return Error{Errc::bad_format,
-                     fmt::format("{}: is no ELF file: it does not begin with 7f 45 4c 46; a raw memory dump "
+                     fmt::format("{}: is not an ELF file: it does not begin with 7f 45 4c 46; a raw memory dump "
                                  "needs an address, as {}@0x8000",
                                  name, name)};
     // Required before any other call of libelf, and harmless if repeated.

@@ -382,8 +382,8 @@ Result<ImageArgument> parse_image_argument(std::string_view text) {
             (!std::filesystem::exists(text, error) && std::filesystem::exists(text.substr(0, at), error));
         if (!is_number && meant)
             return Error{Errc::usage,
-                         fmt::format("'{}': '{}' after '@' is no address of up to 64 bits; write it as {}@0x8000", text,
-                                     text.substr(at + 1), text.substr(0, at))};
+                         fmt::format("'{}': '{}' after '@' is not an address of up to 64 bits; write it as {}@0x8000",
+                                     text, text.substr(at + 1), text.substr(0, at))};
         if (is_number) {
             argument.address = Address{value};
             text = text.substr(0, at);

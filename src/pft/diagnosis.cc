@@ -168,7 +168,7 @@ std::string sentence_of(const flow::Inconsistency& what) {
         case Conflict::runaway_walk:
             return fmt::format("an atom, but no branch up to {}, farther than any block goes", found);
         case Conflict::update_disagrees:
-            return fmt::format("the waypoint update names {}, but the walk ends at {}", expected, found);
+            return fmt::format("the waypoint update names {}, but the program leads to {}", expected, found);
         case Conflict::vmid_missing:
             return "VMIDs are traced (ETMCR bit 30), but none came between an I-sync and the packet here";
         case Conflict::always_taken:

@@ -472,8 +472,7 @@ private:
         if (!calls_known) return;
         add("functions", functions);
         if (synthetic != 0)
-            out.summary.back().note =
-                fmt::format("{} of them no code of the program, such as exceptions", grouped(synthetic));
+            out.summary.back().note = fmt::format("{} not program code, such as exceptions", grouped(synthetic));
     }
 
     const FlowAnswersOptions& options_;

@@ -449,8 +449,9 @@ Result<std::vector<const Source*>> Session::select(const std::vector<std::string
         if (found == sources.end()) {
             std::string there;
             for (const Source& source : sources) there += (there.empty() ? "" : ", ") + source.label();
-            return Error{Errc::usage, fmt::format("'{}' is the trace ID or name of no source of {}. It has: {}.",
-                                                  selector, capture.path.string(), there.empty() ? "none" : there)};
+            return Error{Errc::usage,
+                         fmt::format("'{}' is neither the trace ID nor the name of a source of {}. It has: {}.",
+                                     selector, capture.path.string(), there.empty() ? "none" : there)};
         }
         if (found->left_out)
             return Error{Errc::usage,

@@ -56,7 +56,7 @@ for base in{}; do
     case $base in
     0x[0-9a-fA-F]* | [1-9]*) ;;
     *)
-        echo "$base is no address of a component, such as 0x22040000" >&2
+        echo "$base is not an address of a component, such as 0x22040000" >&2
         exit 2
         ;;
     esac

@@ -171,7 +171,7 @@ Result<OutputLock> lock_folder(const fs::path& folder, const std::function<bool(
                                bool force) {
     std::error_code error;
     if (fs::exists(folder, error) && !fs::is_directory(folder, error))
-        return Error{Errc::usage, fmt::format("{} is no folder; name one that is new or empty", folder.string())};
+        return Error{Errc::usage, fmt::format("{} is not a folder; name one that is new or empty", folder.string())};
     WM_RETURN_IF_ERROR(make_folder(folder));
     WM_ASSIGN_OR_RETURN(OutputLock lock, OutputLock::of_folder(folder));
     recover_recordings(folder);

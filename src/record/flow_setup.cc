@@ -36,7 +36,7 @@ Status read_registers(const std::string& path, std::vector<flow::RegisterSetting
     in.read(text.data(), static_cast<std::streamsize>(most));
     text.resize(static_cast<std::size_t>(in.gcount()));
     if (text.size() == most)
-        return Error{Errc::bad_format, fmt::format("{}: is no file of registers: too large", path)};
+        return Error{Errc::bad_format, fmt::format("{}: is not a file of registers: too large", path)};
     WM_ASSIGN_OR_RETURN(out, flow::read_register_settings(text, path));
     if (out.empty())
         return Error{Errc::bad_format, fmt::format("{}: sets no register; expected lines NAME VALUE, as in "

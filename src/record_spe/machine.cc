@@ -47,7 +47,7 @@ Status set(MachineModel& model, std::string_view name, std::uint64_t value) {
     });
     if (!found)
         return Error{Errc::usage,
-                     fmt::format("{} is no number of the modelled machine; --machine-help lists them", name)};
+                     fmt::format("{} is not a number of the modelled machine; --machine-help lists them", name)};
     if (!fits) return Error{Errc::usage, fmt::format("{} = {} is too large", name, value)};
     return Nothing{};
 }

@@ -199,7 +199,7 @@ Result<std::uint64_t> read_value(std::string_view text, bool hexadecimal) {
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value, base);
     if (error != std::errc{} || end != rest.data() + rest.size())
-        return Error{Errc::usage, shown(text) + " is no number of 64 bits (0x for hexadecimal, 0b for binary)"};
+        return Error{Errc::usage, shown(text) + " is not a number of 64 bits (0x for hexadecimal, 0b for binary)"};
     return value;
 }
 

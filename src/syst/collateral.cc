@@ -120,7 +120,7 @@ private:
                 if (!guid) return fail(fmt::format("'{}' is no GUID", value));
                 (key == "ID" ? id_.guid : id_.mask) = *guid;
             } else if (!wire::scan_number(value, key == "ID" ? item_.id : item_.mask)) {
-                return fail(fmt::format("'{}' is no number", value));
+                return fail(fmt::format("'{}' is not a number", value));
             }
         }
         if (!has_id) fail(fmt::format("an element {} without ID", element));

@@ -359,7 +359,7 @@ TEST(MergedFindings, AreSaidOnceWhateverTheirNumbers) {
     EXPECT_EQ(all[4].what, "libc.so.7 was not found.");
     const Answers two = merged(std::array{&a, &b}), three = merged(std::array{&two, &a});
     EXPECT_EQ(three.health[0].captures, 3U);
-    // A prefix alone is no number.
+    // A prefix alone is not a number.
     const Answers e = with({"execution went to 0x"}), f = with({"execution went to 12"});
     EXPECT_EQ(merged(std::array{&e, &f}).health.size(), 2U);
 }

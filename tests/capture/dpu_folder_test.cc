@@ -166,7 +166,7 @@ TEST(DpuFolder, Problems) {
                              "'one' is no value of 32 bits; register 'DP_TW'", "Register 'DP_TSA' appears again",
                              "'0x80000000' of key 'A1'", "'guest,1,1' is no context", "gives 1 of 6 counters",
                              "'3' of key 'counters'", "[period1] needs DP_TW and DP_TC", "'0=1' is no window",
-                             "'x' is no address", "no section [imagse]; it was ignored. Did you mean 'images'?",
+                             "'x' is not an address", "no section [imagse]; it was ignored. Did you mean 'images'?",
                              "vtb.bin has 96 bytes, but the buffer from DP_TSA to DP_TEA has 128: it is cut",
                              "c/gone.bin: there is no such file", "does not give the initial values"})
         EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;

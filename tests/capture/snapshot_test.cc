@@ -343,10 +343,11 @@ const Wrong wrong_things[] = {
      "s/core_a.ini:8: Section [reg] is unknown and was ignored. Did you mean 'regs'?"},
 
     {"register_value", "s/flow_a.ini", "0x10001000", "0x1000100g",
-     "s/flow_a.ini:6: The value '0x1000100g' of register ETMCR is no number"},
+     "s/flow_a.ini:6: The value '0x1000100g' of register ETMCR is not a number"},
     {"register_huge", "s/flow_a.ini", "0x10001000", "0x10000000000000000",
      "s/flow_a.ini:6: The value '0x10000000000000000' of register"},
-    {"register_empty", "s/flow_a.ini", "0x10001000", "", "s/flow_a.ini:6: The value '' of register ETMCR is no number"},
+    {"register_empty", "s/flow_a.ini", "0x10001000", "",
+     "s/flow_a.ini:6: The value '' of register ETMCR is not a number"},
     {"register_wide", "s/flow_a.ini", "0x10001000", "0x110001000",
      "s/flow_a.ini:6: The value 0x110001000 of register ETMCR has more than 32 bits, the size where none is given"},
     {"register_narrow", "s/flow_a.ini", "(id:0x00)", "(size:8)",
@@ -367,13 +368,14 @@ const Wrong wrong_things[] = {
     {"dump_address_key", "s/core_a.ini", "address=0x00100000\n", "",
      "s/core_a.ini:8: [dump_rom] has no key 'address' and was left out."},
     {"dump_address", "s/core_a.ini", "0x00100000", "somewhere",
-     "s/core_a.ini:10: 'address' in [dump_rom] is 'somewhere', which is no number of up to 64 bits (0x… hexadecimal, "
+     "s/core_a.ini:10: 'address' in [dump_rom] is 'somewhere', which is not a number of up to 64 bits (0x… "
+     "hexadecimal, "
      "0… octal, "
      "else decimal); the dump was left out."},
     {"dump_length", "s/core_a.ini", "0x4000", "all",
-     "s/core_a.ini:11: 'length' in [dump_rom] is 'all', which is no number"},
+     "s/core_a.ini:11: 'length' in [dump_rom] is 'all', which is not a number"},
     {"dump_offset", "s/core_a.ini", "offset=0x1000", "offset=-1",
-     "s/core_a.ini:15: 'offset' in [dump_ram] is '-1', which is no number"},
+     "s/core_a.ini:15: 'offset' in [dump_ram] is '-1', which is not a number"},
     {"dump_key", "s/core_a.ini", "offset=0x1000", "ofset=0x1000",
      "s/core_a.ini:15: Key 'ofset' is unknown in [dump_ram] and was ignored. Did you mean 'offset'?"},
     {"dump_space", "s/core_a.ini", "space=N", "space=X",

@@ -99,8 +99,8 @@ def main():
         os.mkfifo(folder / "pipe")
         checks = Checks(pathlib.Path(sys.argv[1]).resolve(), folder)
         for command in CAPTURES:
-            checks.refused(*command, "pipe", says=("named pipe", "is no folder", "no snapshot", "no dpu.ini", "dpu.ini"))
-            checks.refused(*command, "/dev/zero", says=("device", "is no folder", "no snapshot", "dpu.ini"))
+            checks.refused(*command, "pipe", says=("named pipe", "is not a folder", "no snapshot", "no dpu.ini", "dpu.ini"))
+            checks.refused(*command, "/dev/zero", says=("device", "is not a folder", "no snapshot", "dpu.ini"))
             checks.refused(*command, "/dev/null")
             checks.refused(*command, "empty")
         checks.refused("diff", "pipe", "loop")

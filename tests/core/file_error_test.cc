@@ -13,8 +13,8 @@ TEST(CannotCreate, SaysWhatStandsInTheWay) {
     const auto said = [](const std::string& path, int error) { return cannot_create(path, error).message; };
     EXPECT_EQ(said(place + "/a/b/out", ENOENT),
               "cannot create " + place + "/a/b/out: there is no folder " + place + "/a/b; make it first");
-    EXPECT_EQ(said(file + "/a/out", ENOTDIR), "cannot create " + file + "/a/out: " + file + " is no folder");
-    EXPECT_EQ(said(file, ENOTDIR), "cannot create " + file + ": " + file + " is no folder");
+    EXPECT_EQ(said(file + "/a/out", ENOTDIR), "cannot create " + file + "/a/out: " + file + " is not a folder");
+    EXPECT_EQ(said(file, ENOTDIR), "cannot create " + file + ": " + file + " is not a folder");
     EXPECT_EQ(said(place, EISDIR), "cannot create " + place + ": it is a folder; name a file");
 }
 

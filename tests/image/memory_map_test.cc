@@ -483,7 +483,7 @@ TEST(MemoryMapElf, Errors) {
     };
     EXPECT_NE(message(octets("\x7f"
                              "ELG not"))
-                  .find("prog: is no ELF file"),
+                  .find("prog: is not an ELF file"),
               std::string::npos);
     EXPECT_NE(message(octets("\x7f"
                              "ELF"))
@@ -563,7 +563,7 @@ TEST(ImageArgument, Splits) {
         }
     }
     EXPECT_EQ(parse_image_argument("d.bin@0xg").error().message,
-              "'d.bin@0xg': '0xg' after '@' is no address of up to 64 bits; write it as d.bin@0x8000");
+              "'d.bin@0xg': '0xg' after '@' is not an address of up to 64 bits; write it as d.bin@0x8000");
 }
 
 TEST(ImageArgument, RecognisesAndAdds) {

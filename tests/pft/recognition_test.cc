@@ -713,7 +713,7 @@ TEST(PftSentences, NameTheAddressOfTheTraceAndThatOfTheProgram) {
     EXPECT_EQ(sentence(Conflict::undefined_reached), "an atom leads over the undefined instruction at 0x00008000");
     EXPECT_EQ(sentence(Conflict::runaway_walk), "an atom, but no branch up to 0x00008000, farther than any block goes");
     EXPECT_EQ(sentence(Conflict::update_disagrees),
-              "the waypoint update names 0x00009004, but the walk ends at 0x00008000");
+              "the waypoint update names 0x00009004, but the program leads to 0x00008000");
     EXPECT_EQ(sentence(Conflict::vmid_missing),
               "VMIDs are traced (ETMCR bit 30), but none came between an I-sync and the packet here");
 }

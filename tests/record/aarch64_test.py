@@ -221,7 +221,7 @@ class Aarch64(unittest.TestCase):
         static, odd = self.folder / "static", self.folder / "odd"
         contents = static.read_bytes()
         for text, data, mode in (("is empty", b"", 0o755), ("is a script, which QEMU cannot run; ", b"#!/bin/sh\n", 0o755),
-                                 ("is no ELF file", b"text\n", 0o755), ("not executable; chmod", contents, 0o644),
+                                 ("is not an ELF file", b"text\n", 0o755), ("not executable; chmod", contents, 0o644),
                                  ("no loadable segment", contents[:100], 0o755)):
             with self.subTest(text):
                 odd.write_bytes(data)
@@ -235,7 +235,7 @@ class Aarch64(unittest.TestCase):
             done = run(WAYMARK, "record", "--from-start", "-o", self.folder / "refused", "--", program)
             self.assertEqual(done.returncode, 3, done.stderr)
             self.assertIn(text, done.stderr)
-        for sysroot, status, text in (("/nowhere", 3, "--sysroot /nowhere is no folder"), (static, 3, "is no folder"),
+        for sysroot, status, text in (("/nowhere", 3, "--sysroot /nowhere is not a folder"), (static, 3, "is not a folder"),
                                       (SOURCE, 1, "in the folder that --sysroot names")):
             done = run(WAYMARK, "record", "--from-start", "-o", self.folder / "nothing", "--sysroot", sysroot, "--", self.folder / "pie")
             self.assertEqual(done.returncode, status, done.stderr)

@@ -458,7 +458,7 @@ class Dpu(unittest.TestCase):
         done = run(WAYMARK, "record", "--unit", "dpu", "--sysroot", "/nowhere", "-o", out, "--",
                    self.folder / "threads", "1")
         self.assertEqual(done.returncode, 3)
-        self.assertIn("--sysroot /nowhere is no folder", done.stderr)
+        self.assertIn("--sysroot /nowhere is not a folder", done.stderr)
         empty = self.folder / "no_libraries"
         empty.mkdir()
         done = run(WAYMARK, "record", "--unit", "dpu", "--sysroot", empty, "-o", out, "--",

@@ -170,7 +170,7 @@ TEST(MachineSimulation, NumbersAreSetByName) {
     EXPECT_EQ(model.l2.kib, 512U);
     EXPECT_EQ(model.memory_cycles, 300U);
     EXPECT_EQ(set_from_json(model, R"({"l4": {"kib": 512}})").error().message,
-              "l4.kib is no number of the modelled machine; --machine-help lists them");
+              "l4.kib is not a number of the modelled machine; --machine-help lists them");
     EXPECT_FALSE(set_from_json(model, "[1]").has_value());
     EXPECT_FALSE(set_from_json(model, "{").has_value());
     EXPECT_FALSE(set_from_json(model, R"({"hz": -1})").has_value());

@@ -41,7 +41,7 @@ TEST(RegisterFile, settings) {
     EXPECT_EQ(read_setting("MDCR_EL2.E2PB", "4").error().message, "MDCR_EL2.E2PB has 2 bits and does not hold '4'");
     EXPECT_EQ(read_setting("PMBSR_EL1.S", "2").error().message, "PMBSR_EL1.S has 1 bit and does not hold '2'");
     EXPECT_EQ(read_setting("PMBSR_EL1", "on").error().message,
-              "PMBSR_EL1: 'on' is no number of 64 bits (0x for hexadecimal, 0b for binary)");
+              "PMBSR_EL1: 'on' is not a number of 64 bits (0x for hexadecimal, 0b for binary)");
 }
 
 TEST(RegisterFile, dumps) {
@@ -105,7 +105,7 @@ TEST(RegisterFile, errors) {
     const std::pair<const char*, const char*> wrong[] = {
         {"PMSCR_EL1", "line 1: a name and a value are needed, such as 'PMSCR_EL1 0x6b', not 'PMSCR_EL1'"},
         {"\n= 5", "line 2: a name and a value are needed, such as 'PMSCR_EL1 0x6b', not '5'"},
-        {"PMSCR_EL1 6g", "line 1: PMSCR_EL1: '6g' is no number of 64 bits (0x for hexadecimal, 0b for binary)"},
+        {"PMSCR_EL1 6g", "line 1: PMSCR_EL1: '6g' is not a number of 64 bits (0x for hexadecimal, 0b for binary)"},
         {"PMSCR_EL1 1\nPMSCR_EL12 2", "line 2: PMSCR_EL1 is given twice"},
         {"PMBSR_EL1.Q 1", "line 1: PMBSR_EL1 has no field 'Q'; it has MSS2, EC, DL, EA, S, COLL, MSS"},
         {"{", "it begins with a brace but is no JSON"},
@@ -119,7 +119,7 @@ TEST(RegisterFile, errors) {
          "fields"},
         {R"({"PMSCR_EL1": {"CX": {}}})",
          "the value of 'CX' is neither a number from 0 up, nor such a number in quotes, nor an object of fields"},
-        {R"({"PMSCR_EL1": "\u0007"})", "PMSCR_EL1: '?' is no number of 64 bits (0x for hexadecimal, 0b for binary)"},
+        {R"({"PMSCR_EL1": "\u0007"})", "PMSCR_EL1: '?' is not a number of 64 bits (0x for hexadecimal, 0b for binary)"},
     };
     for (const auto& [text, message] : wrong) {
         const auto read = read_settings(text);

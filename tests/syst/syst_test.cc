@@ -214,7 +214,7 @@ TEST(SystCollateral, RefusesWhatLiesOrExplodes) {
     EXPECT_EQ(error("<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>"), "c.xml: line 1: a DOCTYPE, which is not read");
     const std::string begin = "<Collateral xmlns='http://www.mipi.org/1.0/sys-t'><Client Name='x'>";
     EXPECT_EQ(error(begin + "\n<Short32><Format ID='abc'/></Short32></Client></Collateral>"),
-              "c.xml: line 2: 'abc' is no number");
+              "c.xml: line 2: 'abc' is not a number");
     EXPECT_EQ(error(begin + "<Guids><Guid ID='{1}'/></Guids></Client></Collateral>"),
               "c.xml: line 1: '{1}' is no GUID");
     EXPECT_EQ(error(begin + "<Short32><Format/></Short32></Client></Collateral>"),

@@ -25,7 +25,7 @@ inline constexpr Meaning file_path = "path of the source file", source_line = "l
 
 inline constexpr Meaning function_name = "name of the function, or of the task, interrupt or gap",
                          function_address = "address of the function's first instruction, as traced",
-                         synthetic = "1: it is no code of the program, but a task, an interrupt or a gap",
+                         synthetic = "1: not program code, but a task, an interrupt or a gap",
                          instruction_address = "address of the instruction, as traced",
                          block_address = "address of the block's first instruction";
 

@@ -28,7 +28,7 @@ namespace waymark {
         // An existing path component that is not a folder.
         fs::path there = path;
         while (there.has_relative_path() && !fs::exists(there, none)) there = there.parent_path();
-        if (fs::exists(there, none) && !fs::is_directory(there, none)) why = there.string() + " is no folder";
+        if (fs::exists(there, none) && !fs::is_directory(there, none)) why = there.string() + " is not a folder";
     }
     return {Errc::unreadable, "cannot create " + path.string() + ": " + why};
 }

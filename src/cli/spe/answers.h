@@ -87,6 +87,6 @@ private:
 [[nodiscard]] std::string hardly_a_buffer(const std::string& capture, std::uint64_t doubtful, std::uint64_t records);
 
 inline constexpr std::string_view few_samples_note =
-    "* fewer than 30 samples: says little. Shares of samples with their 95 % interval (Wilson).\n";
+    "* fewer than 30 samples: not reliable. Shares of samples with their 95 % interval (Wilson).\n";
 
 }  // namespace waymark::cli
