@@ -28,6 +28,17 @@ set(WAYMARK_COMMON_HEADERS <algorithm> <array> <bit> <charconv> <cstring> <deque
     <memory> <mutex> <numeric> <optional> <random> <set> <span> <string> <string_view> <tuple> <unordered_map> <utility>
     <variant> <vector> <fmt/format.h>)
 
+# What most sources include of the lowest layers, for clang, which reads of a precompiled header what a source uses. g++
+# loads all of it, which takes as long as to parse them. A change of these headers compiles most sources again anyway.
+set(WAYMARK_COMMON_HEADERS_OF_LAYERS "")
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    set(WAYMARK_COMMON_HEADERS_OF_LAYERS <waymark/core/byte_sink.h> <waymark/core/cursor.h> <waymark/core/numbers.h>
+        <waymark/core/offset_map.h> <waymark/core/packet_parser.h> <waymark/core/registers.h> <waymark/core/shared_text.h>
+        <waymark/core/spinning_mutex.h> <waymark/core/wire.h> <waymark/isa/decode_instr.h> <waymark/flow/blocks.h>
+        <waymark/flow/unit.h> <waymark/follow/parallel.h> <waymark/follow/recover.h> <waymark/protocol/packets.h>
+        <waymark/protocol/protocol.h>)
+endif()
+
 # waymark_headers(<level> <variable>): the target that precompiles these headers for sources with the level, such as -O1.
 # Compilers take no other level's. Empty is the level of the build.
 function(waymark_headers level variable)
@@ -37,7 +48,10 @@ function(waymark_headers level variable)
         add_library(${name} OBJECT ${PROJECT_BINARY_DIR}/headers.cc)
         target_compile_options(${name} PRIVATE ${level})
         target_link_libraries(${name} PRIVATE fmt::fmt waymark_warnings)
-        target_precompile_headers(${name} PRIVATE ${WAYMARK_COMMON_HEADERS})
+        if(WAYMARK_COMMON_HEADERS_OF_LAYERS)
+            target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+        endif()
+        target_precompile_headers(${name} PRIVATE ${WAYMARK_COMMON_HEADERS} ${WAYMARK_COMMON_HEADERS_OF_LAYERS})
     endif()
     set(${variable} ${name} PARENT_SCOPE)
 endfunction()
