@@ -237,6 +237,20 @@ public:
         end.machine.times_.join(times);
     }
 
+    // For follow::Cutting.
+
+    [[nodiscard]] static follow::CutMemory memory(const Snapshot& s) {
+        return {.vmid = carried(s),
+                .timestamp = s.machine.timestamps_.transmitted(),
+                .timestamp_known = s.machine.timestamps_.known(),
+                .latest = s.machine.times_.latest()};
+    }
+    [[nodiscard]] static Carried carried(const follow::CutMemory& memory) { return memory.vmid; }
+    static void remember(Snapshot& s, const follow::CutMemory& memory) {
+        s.machine.timestamps_.go_on_behind(memory.timestamp, memory.timestamp_known);
+        s.machine.times_.go_on_behind(memory.latest);
+    }
+
 private:
     void event(Extent at, flow::What what) {
         ++packets_;
@@ -350,5 +364,10 @@ Decoder::Decoder(const Config& config, const isa::CodeReader& code, flow::BatchW
 ParallelDecoder::ParallelDecoder(const Config& config, const isa::CodeReader& code, flow::BlockTable& table,
                                  flow::Sink& sink, const Options& options)
     : HeldParallel(follow::make_parallel<ParallelInstructions>(config, code, table, sink, options)) {}
+
+std::unique_ptr<follow::Cutting> make_cutting(const Config& config, const isa::CodeReader& code,
+                                              flow::BatchWriter& out) {
+    return std::make_unique<follow::CuttingDecoder<ParallelInstructions>>(config, code, out);
+}
 
 }  // namespace waymark::etm3

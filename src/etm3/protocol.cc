@@ -307,7 +307,7 @@ bool is_rather_ptm(const std::vector<Stretch>& stretches, const Likeness& as_etm
 
 using Base = protocol::FlowConfigurationOf<protocol::ConfigurationOf<Config, Parser, Explainer, More>, Parser,
                                            ReferenceDecoder, Decoder, NamedAddresses>;
-class Configured final : public Base {
+class Configured final : public Base, public follow::Cuttable {
 public:
     /// `others`: further configurations under which the bytes parse as well.
     explicit Configured(const Config& config, std::vector<Config> others = {})
@@ -360,6 +360,10 @@ public:
         const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
         const follow::ParallelOptions& options) const override {
         return std::make_unique<ParallelDecoder>(config_, code, table, sink, options);
+    }
+    [[nodiscard]] std::unique_ptr<follow::Cutting> cutting(const isa::CodeReader& code,
+                                                           flow::BatchWriter& out) const override {
+        return make_cutting(config_, code, out);
     }
     [[nodiscard]] std::vector<std::shared_ptr<const protocol::Configuration>> variants() const override {
         std::vector<std::shared_ptr<const protocol::Configuration>> out;

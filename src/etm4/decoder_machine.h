@@ -15,6 +15,7 @@
 #include "plain_times.h"
 #include "recent_addresses.h"
 #include "waymark/etm4/parser.h"
+#include "waymark/follow/cutting.h"
 #include "waymark/follow/few_outcomes.h"
 #include "waymark/follow/follower.h"
 #include "waymark/follow/parallel.h"
@@ -245,6 +246,18 @@ public:
     static void complete_late(const Config&, const Snapshot& before, const Late&, const follow::Batches&,
                               Snapshot& end) {
         end.committed.times.join(before.committed.times);
+    }
+
+    // For follow::Cutting.
+
+    [[nodiscard]] static follow::CutMemory memory(const Snapshot& s) {
+        return {.context_id = s.committed.context.context_id,
+                .vmid = s.committed.context.vmid,
+                .latest = s.committed.times.latest()};
+    }
+    [[nodiscard]] static Carried carried(const follow::CutMemory& memory) { return {memory.context_id, memory.vmid}; }
+    static void remember(Snapshot& s, const follow::CutMemory& memory) {
+        s.committed.times.go_on_behind(memory.latest);
     }
 
 private:

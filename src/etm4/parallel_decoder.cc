@@ -103,4 +103,10 @@ ParallelDecoder::ParallelDecoder(const Config& config, const isa::CodeReader& co
                                  flow::Sink& sink, const Options& options)
     : HeldParallel(follow::make_parallel<ParallelEtm4>(config, code, table, sink, possible(config, options))) {}
 
+std::unique_ptr<follow::Cutting> make_cutting(const Config& config, const isa::CodeReader& code,
+                                              flow::BatchWriter& out) {
+    if (config.max_speculation != 0) return nullptr;
+    return std::make_unique<follow::CuttingDecoder<ParallelEtm4>>(config, code, out);
+}
+
 }  // namespace waymark::etm4

@@ -214,7 +214,7 @@ protocol::Settled settle_on(const Recognised& found, const Config& described, co
 
 using Base = protocol::FlowConfigurationOf<protocol::ConfigurationOf<Config, Parser, Explainer, More>, Parser,
                                            ReferenceDecoder, Decoder, NamedAddresses>;
-class Configured final : public Base {
+class Configured final : public Base, public follow::Cuttable {
 public:
     /// `commit_mode_open`: the bytes alone do not show whether cycle counts commit.
     explicit Configured(const Config& config, bool commit_mode_open = false)
@@ -256,6 +256,10 @@ public:
         const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
         const follow::ParallelOptions& options) const override {
         return std::make_unique<ParallelDecoder>(config_, code, table, sink, options);
+    }
+    [[nodiscard]] std::unique_ptr<follow::Cutting> cutting(const isa::CodeReader& code,
+                                                           flow::BatchWriter& out) const override {
+        return make_cutting(config_, code, out);
     }
     [[nodiscard]] bool has_sync(Bytes held) const override { return follow::holds_sync(held, ParserRules::sync_zeros); }
     [[nodiscard]] follow::HeadRecovery recover_head(const isa::CodeReader& code,

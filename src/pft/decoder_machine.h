@@ -9,6 +9,7 @@
 
 #include "elements.h"
 #include "path.h"
+#include "waymark/follow/cutting.h"
 #include "waymark/follow/few_outcomes.h"
 #include "waymark/follow/follower.h"
 #include "waymark/follow/parallel.h"
@@ -113,6 +114,20 @@ public:
         follow::TimeOrder times = before.elements.times;
         (void)late.contradict(config, behind, times);
         end.elements.times.join(times);
+    }
+
+    // For follow::Cutting.
+
+    [[nodiscard]] static follow::CutMemory memory(const Snapshot& s) {
+        return {.vmid = carried(s),
+                .timestamp = s.elements.timestamps.transmitted(),
+                .timestamp_known = s.elements.timestamps.known(),
+                .latest = s.elements.times.latest()};
+    }
+    [[nodiscard]] static Carried carried(const follow::CutMemory& memory) { return memory.vmid; }
+    static void remember(Snapshot& s, const follow::CutMemory& memory) {
+        s.elements.timestamps.go_on_behind(memory.timestamp, memory.timestamp_known);
+        s.elements.times.go_on_behind(memory.latest);
     }
 
     [[nodiscard]] Offset offset() const { return parser_.offset(); }

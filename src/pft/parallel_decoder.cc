@@ -44,4 +44,9 @@ ParallelDecoder::ParallelDecoder(const Config& config, const isa::CodeReader& co
                                  flow::Sink& sink, const Options& options)
     : HeldParallel(follow::make_parallel<Protocol>(config, code, table, sink, options)) {}
 
+std::unique_ptr<follow::Cutting> make_cutting(const Config& config, const isa::CodeReader& code,
+                                              flow::BatchWriter& out) {
+    return std::make_unique<follow::CuttingDecoder<Protocol>>(config, code, out);
+}
+
 }  // namespace waymark::pft

@@ -117,7 +117,7 @@ private:
 
 using Base = protocol::FlowConfigurationOf<protocol::ConfigurationOf<Config, Parser, Explainer, More>, Parser,
                                            ReferenceDecoder, Decoder, NamedAddresses>;
-class Configured final : public Base {
+class Configured final : public Base, public follow::Cuttable {
 public:
     /// `context_sizes`: other possible sizes of Context IDs.
     explicit Configured(const Config& config, std::vector<std::uint8_t> context_sizes = {})
@@ -167,6 +167,10 @@ public:
         const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
         const follow::ParallelOptions& options) const override {
         return std::make_unique<ParallelDecoder>(config_, code, table, sink, options);
+    }
+    [[nodiscard]] std::unique_ptr<follow::Cutting> cutting(const isa::CodeReader& code,
+                                                           flow::BatchWriter& out) const override {
+        return make_cutting(config_, code, out);
     }
 
     [[nodiscard]] bool has_sync(Bytes held) const override { return follow::holds_sync(held, ParserRules::sync_zeros); }

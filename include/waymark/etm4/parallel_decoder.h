@@ -13,9 +13,12 @@
 /// A unit that speculates (TRCIDR8.MAXSPEC) has elements that wait across any cut: its stream is decoded by one thread.
 #pragma once
 
+#include <memory>
+
 #include "waymark/etm4/config.h"
 #include "waymark/flow/blocks.h"
 #include "waymark/flow/flow.h"
+#include "waymark/follow/cutting.h"
 #include "waymark/follow/decoder.h"
 #include "waymark/isa/isa.h"
 
@@ -29,5 +32,10 @@ public:
     ParallelDecoder(const Config& config, const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
                     const Options& options);
 };
+
+/// A decoder that can also begin where a stream can be cut. Everything is borrowed and must outlive it. Null: the unit
+/// speculates, and what is speculative waits across any cut.
+[[nodiscard]] std::unique_ptr<follow::Cutting> make_cutting(const Config& config, const isa::CodeReader& code,
+                                                            flow::BatchWriter& out);
 
 }  // namespace waymark::etm4

@@ -35,6 +35,14 @@ public:
         open_ = false;
     }
 
+    /// The last one taken in; 0: none.
+    [[nodiscard]] std::uint64_t latest() const { return last_; }
+    /// Goes on behind that one.
+    void go_on_behind(std::uint64_t latest) {
+        *this = {};
+        last_ = latest;
+    }
+
     // ---- for follow::Parallel
 
     /// Begins inside a stream, where the previous timestamp is not known.

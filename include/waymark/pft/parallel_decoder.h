@@ -13,8 +13,11 @@
 /// nothing.
 #pragma once
 
+#include <memory>
+
 #include "waymark/flow/blocks.h"
 #include "waymark/flow/flow.h"
+#include "waymark/follow/cutting.h"
 #include "waymark/follow/decoder.h"
 #include "waymark/isa/isa.h"
 #include "waymark/pft/config.h"
@@ -29,5 +32,9 @@ public:
     ParallelDecoder(const Config& config, const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
                     const Options& options);
 };
+
+/// A decoder that can also begin where a stream can be cut. Everything is borrowed and must outlive it.
+[[nodiscard]] std::unique_ptr<follow::Cutting> make_cutting(const Config& config, const isa::CodeReader& code,
+                                                            flow::BatchWriter& out);
 
 }  // namespace waymark::pft

@@ -65,6 +65,11 @@ public:
     }
     /// A timestamp may have been lost: only a whole one will do.
     void forget() { *this = {}; }
+    /// As after this one was transmitted.
+    void go_on_behind(std::uint64_t transmitted, bool known) {
+        value_ = transmitted;
+        known_ = known;
+    }
 
 private:
     std::uint64_t value_ = 0;

@@ -1,0 +1,112 @@
+/// A decoder of one stream that can also begin amid it, where the stream can be cut (parallel.h). With an index of such
+/// places, a part of a long trace is decoded without all that comes before it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "waymark/core/gap.h"
+#include "waymark/core/types.h"
+#include "waymark/flow/blocks.h"
+#include "waymark/follow/parallel.h"
+
+namespace waymark::follow {
+
+/// What bytes behind a cut depend on and the cut itself does not give.
+struct CutMemory {
+    std::optional<std::uint32_t> context_id{}, vmid{};
+    std::uint64_t timestamp{};  ///< the last one, as transmitted
+    bool timestamp_known{};     ///< all its bits are
+    std::uint64_t latest{};     ///< the last timestamp that was compared with the one before it
+    friend bool operator==(const CutMemory&, const CutMemory&) = default;
+};
+
+/// It has the calls of any decoder, on one thread.
+class Cutting {
+public:
+    virtual ~Cutting() = default;
+    virtual void feed(Bytes bytes) = 0;
+    virtual void reset(GapReason why) = 0;
+    virtual void finish() = 0;
+    [[nodiscard]] virtual std::uint64_t packets() const = 0;
+    [[nodiscard]] virtual std::array<Offset, 2> pending() const = 0;
+    [[nodiscard]] virtual bool amid_packet() const = 0;
+
+    /// Looks for the first cut whose synchronisation point begins in [from, end) of `bytes`: the index behind it, or
+    /// nothing. The next two calls concern the cut that was found last.
+    [[nodiscard]] virtual std::optional<std::size_t> find(Bytes bytes, std::size_t from, std::size_t end) = 0;
+    /// All bytes before the cut were fed, and none behind it: what has to be remembered for a decoder that begins there
+    /// and delivers what this one will. Nothing: it would deliver something else.
+    [[nodiscard]] virtual std::optional<CutMemory> memory() const = 0;
+    /// The context there.
+    [[nodiscard]] virtual flow::Context context(const CutMemory& memory) const = 0;
+    /// Begins at the cut, which is `at` bytes into the stream.
+    virtual void begin(Offset at, const CutMemory& memory) = 0;
+};
+
+/// What a protocol's Configuration is too, where streams of its units can be cut.
+class Cuttable {
+public:
+    virtual ~Cuttable() = default;
+    /// A decoder that can begin at cuts. Everything is borrowed and must outlive it. Null: this unit's streams have
+    /// none.
+    [[nodiscard]] virtual std::unique_ptr<Cutting> cutting(const isa::CodeReader& code,
+                                                           flow::BatchWriter& out) const = 0;
+};
+
+/// Its decoder (`Decoder<Out>`) has, beside what ParallelProtocol asks for:
+///
+///     memory(snapshot)            the CutMemory of a decoder in that state
+///     remember(snapshot, memory)  puts it into a state, except for what `carried` has
+///     carried(memory)             the same as carried(snapshot)
+template <ParallelProtocol Protocol>
+class CuttingDecoder final : public Cutting {
+    using Config = typename Protocol::Config;
+    using Decoder = typename Protocol::template Decoder<flow::BatchWriter>;
+
+public:
+    CuttingDecoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out)
+        : config_(config), decoder_(config_, code, out, nullptr) {}
+    void feed(Bytes bytes) override { decoder_.feed(bytes); }
+    void reset(GapReason why) override { decoder_.reset(why); }
+    void finish() override { decoder_.finish(); }
+    [[nodiscard]] std::uint64_t packets() const override { return decoder_.packets(); }
+    [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_.pending(); }
+    [[nodiscard]] bool amid_packet() const override { return decoder_.amid_packet(); }
+
+    [[nodiscard]] std::optional<std::size_t> find(Bytes bytes, std::size_t from, std::size_t end) override {
+        cut_ = Protocol::find_cut(bytes, from, end, config_);
+        return cut_ ? std::optional(cut_->at) : std::nullopt;
+    }
+    [[nodiscard]] std::optional<CutMemory> memory() const override {
+        if (!cut_) return {};
+        const auto snapshot = decoder_.snapshot();
+        auto state = cut_->state;
+        state.carry(Decoder::carried(snapshot));
+        if (!Decoder::continues(snapshot, decoder_.offset(), state)) return {};
+        return Decoder::memory(snapshot);
+    }
+    [[nodiscard]] flow::Context context(const CutMemory& memory) const override {
+        auto state = cut_->state;
+        state.carry(Decoder::carried(memory));
+        return state.context();
+    }
+    void begin(Offset at, const CutMemory& memory) override {
+        auto state = cut_->state;
+        state.carry(Decoder::carried(memory));
+        decoder_.begin_at(at, state);
+        auto snapshot = decoder_.snapshot();
+        Decoder::remember(snapshot, memory);
+        decoder_.resume(snapshot);
+    }
+
+private:
+    const Config config_;
+    Decoder decoder_;
+    std::optional<typename Protocol::Cut> cut_;
+};
+
+}  // namespace waymark::follow
