@@ -97,10 +97,7 @@ void CallStacks::hand_over(CallStacks& next, FlowCounts& counts) {
     }
     next.use(key_);
     next.total_ = now();
-    if (key_ == StackKey{})
-        next.report_entered();
-    else
-        next.report_frames();
+    next.report_first_frames();
     stack_ = nullptr;
 }
 

@@ -442,4 +442,36 @@ void FlowCalls::hand_over(FlowCalls& next, FlowCounts& counts) {
     next.untouched_ = untouched_;
 }
 
+// ---- a part alone
+
+std::optional<KeptCalls> FlowCalls::keep(const FlowCounts& counts) {
+    if (!plain_ || !is_ordinary()) return {};
+    flush();
+    KeptCalls out{.stacks = stacks_.keep()};
+    if (last_edge_ != no_edge) {
+        out.last = counts.known.blocks[last_edge_ / 2];
+        out.taken = (last_edge_ & 1U) != 0;
+    }
+    return out;
+}
+
+void FlowCalls::begin_from(const KeptCalls& kept, std::optional<std::uint32_t> last, const flow::Context& context,
+                           FlowCounts& counts) {
+    stacks_.count_in(counts);
+    stacks_.take_up(kept.stacks);
+    levels_.begin(context, now());
+    plain_ = true;
+    lost_ = untouched_ = false;
+    if (last) last_edge_ = *last * 2 + (kept.taken ? 1 : 0);
+    stacks_.report_first_frames();
+}
+
+void FlowCalls::count_anew(const flow::Context& context, FlowCounts& counts) {
+    flush();
+    stacks_.take_up(stacks_.keep());
+    counts.count_anew();
+    levels_ = {};
+    levels_.begin(context, now());
+}
+
 }  // namespace waymark::analysis

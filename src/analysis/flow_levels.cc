@@ -25,6 +25,11 @@ void FlowLevels::change(const flow::Context& context, const Work& done) {
     ++sums_[level].entered;
 }
 
+void FlowLevels::begin(const flow::Context& context, const Work& done) {
+    since_ = done;
+    change(context, done);
+}
+
 void FlowLevels::join(const FlowLevels& next, const Work& done) {
     (now_ ? sums_[*now_].work : before_) += next.before_;
     for (const auto& [level, sum] : next.sums_) {

@@ -75,6 +75,19 @@ void FlowSink::hand_over(FlowSink& next) {
     calls_.hand_over(next.calls_, counts);
 }
 
+void FlowSink::begin_from(const KeptCalls& kept, const flow::Context& context, flow::BlockTable& table) {
+    FlowCounts& counts = own_counts();
+    std::optional<std::uint32_t> last;
+    if (kept.last) last = table.intern(*kept.last);
+    counts.reach(code_, table.blocks());
+    calls_.begin_from(kept, last, context, counts);
+}
+
+void FlowSink::count_anew(const flow::Context& context) {
+    calls_.count_anew(context, own_counts());
+    troubles_ = {};
+}
+
 std::vector<const FlowCounts*> FlowSink::counts() const {
     std::vector<const FlowCounts*> result;
     for (const auto& counts : pool_->all()) result.push_back(counts.get());

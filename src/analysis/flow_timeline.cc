@@ -26,6 +26,15 @@ void FlowTimeline::look(const Work& now) {
     }
 }
 
+void FlowTimeline::begin_from(const Before& before) {
+    for (const auto& context : before.tracks) {
+        track_of_.try_emplace(context, static_cast<std::uint32_t>(tracks_.size()));
+        tracks_.push_back(context);
+    }
+    anchors_ = before.anchors;
+    if (!anchors_.empty()) last_ticks_ = anchors_.back().ticks;
+}
+
 void FlowTimeline::enter(const Work& now, std::uint32_t depth, FunctionId function) {
     regained(now);
     if (depth >= most_depth) return;

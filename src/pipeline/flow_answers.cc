@@ -86,7 +86,7 @@ public:
             return flow_consumer(stream, s.steps ? static_cast<flow::Sink&>(*s.steps) : *s.sink, DecoderKind::fast,
                                  at_once > 1 ? 1 : options_.workers);
         };
-        const Report report = pipeline::run(session_, sources, make, progress, {}, at_once);
+        const Report report = pipeline::run(session_, sources, make, progress, options_.open, at_once);
         if (at_once > 1) {
             // Use a fixed order, independent of which buffer was read first.
             const auto place = [&](const SourceStream& s) { return session_.capture.find_buffer(s.buffer); };

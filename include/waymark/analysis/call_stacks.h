@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "waymark/analysis/call_tree.h"
 #include "waymark/analysis/flow_code.h"
 #include "waymark/analysis/flow_counts.h"
+#include "waymark/analysis/kept_calls.h"
 #include "waymark/analysis/known_repeats.h"
 #include "waymark/flow/flow.h"
 
@@ -36,12 +38,6 @@ public:
     virtual void happened(const Work& now, const flow::Event& event) = 0;
     /// Flow was lost, and is known again from here on; frames that change because of this are reported after this call.
     virtual void regained(const Work& now) = 0;
-};
-
-/// The owner of a stack: Context ID and VMID.
-struct StackKey {
-    std::optional<std::uint32_t> context_id, vmid;
-    friend auto operator<=>(const StackKey&, const StackKey&) = default;
 };
 
 /// The stacks of one stream of program flow, and their call trees. One stack is in use at a time.
@@ -180,6 +176,17 @@ public:
     void finish(FlowCounts& counts);
     /// All stacks continue in `next`, which belongs to the next source of the thread.
     void hand_over(CallStacks& next, FlowCounts& counts);
+    /// All stacks as they are, for `take_up`. Not for open stacks.
+    [[nodiscard]] KeptStacks keep() const;
+    /// Goes on from there, with nothing counted; what was there before is dropped. No frame is reported.
+    void take_up(const KeptStacks& kept);
+    /// Reports the frames of the stack in use to the observer, without a change of stacks if it is the first one.
+    void report_first_frames() {
+        if (key_ == StackKey{})
+            report_entered();
+        else
+            report_frames();
+    }
     /// Calls that earlier streams made and handed over: FlowCounts::carried has their costs until they returned.
     [[nodiscard]] const std::vector<CarriedCall>& carried() const { return carried_; }
 
@@ -420,6 +427,7 @@ private:
     Work total_, stray_;  // `stray_`: work outside of known code
     LeftOut left_out_;
     std::vector<CarriedCall> carried_;
+    std::set<flow::ExceptionType> kept_exceptions_;  // what frames that were taken up point to
     std::uint64_t serials_ = 0;
     const FlowCounts* counts_ = nullptr;  // the counts in which ways of frames are numbered
     KnownRepeats repeats_;

@@ -66,6 +66,14 @@ public:
     /// The end of the stream, but not of the thread; `next` will decode the thread's next stream: all stacks continue
     /// there, as after tracing was switched off. Call it before `finish`, and before any other use of `next`.
     void hand_over(FlowCalls& next, FlowCounts& counts);
+    /// What is on the stacks, for `begin_from`. Nothing: flow is not amid a function.
+    [[nodiscard]] std::optional<KeptCalls> keep(const FlowCounts& counts);
+    /// Begins where `keep` was called, in this context; before anything is consumed. `last`: the number of
+    /// KeptCalls::last in the blocks that are to come, which `counts` has reached; or nothing.
+    void begin_from(const KeptCalls& kept, std::optional<std::uint32_t> last, const flow::Context& context,
+                    FlowCounts& counts);
+    /// What was counted so far is forgotten, and so are calls that were left; the stacks stay. `context`: the one now.
+    void count_anew(const flow::Context& context, FlowCounts& counts);
     /// Calls that earlier streams made and handed over: FlowCounts::carried has their costs until they returned.
     [[nodiscard]] const std::vector<CarriedCall>& carried() const { return stacks_.carried(); }
 

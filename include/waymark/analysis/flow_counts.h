@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "waymark/analysis/flow_code.h"
@@ -120,6 +121,13 @@ public:
         times.resize(known.edges.size());
         recent_.resize(known.edges.size());
         block_cycles.resize(known.blocks.size());
+    }
+    /// Nothing was counted.
+    void count_anew() {
+        FlowCounts fresh;
+        fresh.known = std::move(known);
+        fresh.make_room();
+        *this = std::move(fresh);
     }
     /// Null if there is no room.
     [[nodiscard]] WaySum* way(std::uint32_t edge, std::uint64_t to) {

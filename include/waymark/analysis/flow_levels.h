@@ -34,6 +34,8 @@ struct LevelSum {
 class FlowLevels {
 public:
     void change(const flow::Context& context, const Work& done);
+    /// The first one, where that much was done before, which is in no sum.
+    void begin(const flow::Context& context, const Work& done);
     /// Adds all work so far to the sums.
     void close(const Work& done);
     /// Joins the next part. Both are closed. `done`: work including that part.

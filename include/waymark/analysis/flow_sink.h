@@ -10,6 +10,8 @@
 #include "waymark/analysis/flow_calls.h"
 #include "waymark/analysis/flow_code.h"
 #include "waymark/analysis/flow_counts.h"
+#include "waymark/analysis/kept_calls.h"
+#include "waymark/flow/blocks.h"
 #include "waymark/flow/flow.h"
 #include "waymark/flow/troubles.h"
 
@@ -48,6 +50,17 @@ public:
     /// Call it before `finish` at the end of a stream that does not end its thread: calls continue in `next`, which
     /// will take the thread's next stream and must be unused.
     void hand_over(FlowSink& next);
+
+    // With calls alone, and not for forks.
+
+    /// What FlowCalls::keep gives.
+    [[nodiscard]] std::optional<KeptCalls> keep() { return calls_.keep(own_counts()); }
+    /// Begins there (FlowCalls::begin_from), before anything is consumed. `table`: of the decoder.
+    void begin_from(const KeptCalls& kept, const flow::Context& context, flow::BlockTable& table);
+    /// Forgets what was counted so far (FlowCalls::count_anew).
+    void count_anew(const flow::Context& context);
+    /// Instructions and cycles so far.
+    [[nodiscard]] Work now() const { return calls_.now(); }
 
     /// After `finish`.
     [[nodiscard]] const FlowCode& code() const { return code_; }

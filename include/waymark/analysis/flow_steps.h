@@ -24,6 +24,9 @@ public:
     /// Sets the sink that receives the ranges; call it first.
     void lead_to(flow::Sink& next) { next_ = &next; }
 
+    /// The stream begins amid a longer one, behind that many instructions of ranges.
+    void begin_behind(std::uint64_t instructions) { all_ = instructions; }
+
     void consume(const flow::Batch& batch) override;
     [[nodiscard]] bool wants_cycles_in_ranges() const override { return next_->wants_cycles_in_ranges(); }
 

@@ -23,6 +23,20 @@ public:
     FlowTimeline(bool cycles, std::size_t most_slices, FlowWindow window = {})
         : cycles_(cycles), most_slices_(most_slices), window_(window) {}
 
+    /// A timestamp, and where it came.
+    struct Anchor {
+        std::uint64_t at{}, ticks{};
+        friend bool operator==(const Anchor&, const Anchor&) = default;
+    };
+    /// What a timeline that begins amid a stream, before its window, has to know of what came before.
+    struct Before {
+        std::vector<std::optional<std::uint32_t>>
+            tracks{};                   ///< Context IDs of calls, in the order of their first sight
+        std::vector<Anchor> anchors{};  ///< the last two
+        friend bool operator==(const Before&, const Before&) = default;
+    };
+    void begin_from(const Before& before);
+
     void enter(const Work& now, std::uint32_t depth, FunctionId function) override;
     void leave(const Work& now, std::uint32_t depth) override;
     void switch_to(const Work& now, std::optional<std::uint32_t> context_id) override;
@@ -48,10 +62,6 @@ public:
     };
     /// Flow continued in unknown code.
     static constexpr std::uint32_t no_image = 0xffffffff;
-    /// A timestamp and its position.
-    struct Anchor {
-        std::uint64_t at{}, ticks{};
-    };
     /// Sorted by track, begin, depth. With a window, calls that extend beyond it are cut.
     [[nodiscard]] const std::vector<Piece>& pieces() const { return pieces_; }
     [[nodiscard]] const std::vector<Note>& notes() const { return notes_; }

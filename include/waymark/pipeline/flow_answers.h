@@ -34,6 +34,7 @@ struct FlowAnswersOptions {
     bool axis_of_timestamps = true, axis_of_cycles = true;
     std::uint64_t timestamp_hz = 0;  ///< frequency of timestamps; 0: the capture says it
     unsigned workers = 1;            ///< threads that decode
+    OpenBuffer open{};               ///< as `run` takes it
 };
 
 /// Decodes the selected sources whose flow can be decoded. `progress` and `read` may be empty; `read` takes the report
