@@ -121,8 +121,8 @@ std::uint64_t write_tables(Json& json, const Answers& answers, Limit most_rows) 
 }  // namespace
 
 PageSection head_section(const Answers& answers, Limit most_rows, const Against* against,
-                         const std::vector<std::string>& left_out, answers::CodeKind most,
-                         const answers::Steps* steps) {
+                         const std::vector<std::string>& left_out, answers::CodeKind most, const answers::Steps* steps,
+                         const Served* served) {
     Json json;
     json.begin_object();
     json.key("format").number(1);
@@ -130,6 +130,16 @@ PageSection head_section(const Answers& answers, Limit most_rows, const Against*
     json.key("unit").string(answers.unit);
     json.key("version").string(answers.version);
     json.key("traceBytes").number(answers.trace_bytes);
+    if (served != nullptr) {
+        json.key("served").begin_object();
+        json.key("instructions").number(served->instructions);
+        json.key("most").number(served->most);
+        json.key("complete").boolean(served->complete);
+        json.key("part").boolean(served->part);
+        json.key("begin").number(served->begin);
+        json.key("end").number(served->end);
+        json.end_object();
+    }
     json.key("run").string(answers::account_sentence(answers.account));
     json.key("summary").begin_array();
     for (const Figure& figure : answers.summary) {

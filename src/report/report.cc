@@ -74,7 +74,8 @@ Result<ReportSize> write_report(const Answers& answers, const ReportOptions& opt
                   std::vector<std::string> left_out;
                   for (const Part& part : parts)
                       if (!part.left_out.empty()) left_out.push_back(part.left_out);
-                  return head_section(answers, limit, options.against, left_out, options.code, options.steps);
+                  return head_section(answers, limit, options.against, left_out, options.code, options.steps,
+                                      options.served);
               },
               options.most_rows};
     head.remake();

@@ -49,6 +49,6 @@ struct PageSection {
 /// Everything else, and `left_out` of the other sections as findings.
 [[nodiscard]] PageSection head_section(const answers::Answers& answers, Limit most_rows, const Against* against,
                                        const std::vector<std::string>& left_out, answers::CodeKind own,
-                                       const answers::Steps* steps);
+                                       const answers::Steps* steps, const Served* served = nullptr);
 
 }  // namespace waymark::report

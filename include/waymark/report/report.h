@@ -34,6 +34,15 @@ struct Against {
     const answers::DiffView& diff;
 };
 
+/// What a page that a server sends can ask the server for (waymark serve).
+struct Served {
+    std::uint64_t instructions{};  ///< windows up to here can be asked for
+    std::uint64_t most{};          ///< instructions of a window
+    bool complete = false;         ///< `instructions` is all there are
+    bool part = false;             ///< the page is of the beginning of the trace
+    std::uint64_t begin{}, end{};  ///< of the page's window; 0 and 0: it is of the run
+};
+
 struct ReportOptions {
     std::uint64_t most_bytes = 10'000'000;  ///< of the file
     /// How much of each kind a browser gets at most; the cheapest parts are left out first.
@@ -43,6 +52,7 @@ struct ReportOptions {
     const Against* against = nullptr;
     const answers::Steps* steps = nullptr;            ///< steps to walk through; null: none
     bool is_window = false;                           ///< timeline and steps show a part of the run
+    const Served* served = nullptr;                   ///< null: the page is a file
     std::uint32_t most_steps = 100'000;               ///< how many ranges
     answers::CodeKind code = answers::CodeKind::own;  ///< up to this kind the page counts code as the program's own
 };

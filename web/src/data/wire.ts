@@ -72,6 +72,16 @@ export interface Trust {
     notKnown: string;
 }
 
+/// What the server that sent the page can be asked for (src/serve).
+export interface Served {
+    instructions: number; // windows up to here
+    most: number; // instructions of a window
+    complete: boolean; // `instructions` is all there are
+    part: boolean; // the page is of the beginning of the trace
+    begin: number; // of the page's window; both 0: it is of the run
+    end: number;
+}
+
 export interface Head {
     format: number;
     capture: string;
@@ -79,6 +89,7 @@ export interface Head {
     version: string;
     traceBytes: number;
     run: string; // how much of the run this is
+    served?: Served; // absent: the page is a file
     health: Finding[];
     summary: Figure[];
     metrics: Metric[];

@@ -19,6 +19,7 @@ import { SummaryView } from "../views/summary";
 import { TablesView } from "../views/tables";
 import { TimelineView } from "../views/timeline";
 import { hashOf, lasting, type Place, placeOf, texts, type ViewId, type ViewProps } from "./state";
+import { ServedBar } from "./served";
 import { fileName } from "./text";
 import { setTheme, useTheme } from "./theme";
 
@@ -237,6 +238,7 @@ export function App({ report }: { report: Report }) {
                 )}
             </nav>
             <main ref={main} id="main" tabIndex={-1} class={`view view-${info.id}`}>
+                {head.served && <ServedBar report={report} place={place} />}
                 {info.absent === undefined ? (
                     <View report={report} place={place} metric={metric} setMetric={setMetric} context={context} setContext={setContext} go={go} keep={keep} />
                 ) : (
