@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build_packages=(
     g++ cmake ninja-build pkg-config ccache
     libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libzstd-dev libelf-dev libdw-dev liblzma-dev libminizip-dev libexpat1-dev libcapstone-dev libtbb-dev
-    libsqlite3-dev libprotozero-dev libxxhash-dev
+    libsqlite3-dev libprotozero-dev libxxhash-dev libcpp-httplib-dev
 )
 # The Python module (WAYMARK_PYTHON).
 python_packages=(python3 python3-dev python3-numpy pybind11-dev)

@@ -48,6 +48,7 @@ CONCERNS = [(re.compile(name), set(concerned.split())) for name, concerned in (
     (r"exports\.", "exports analysis"),
     (r"report\.", "report"),
     (r"fleet\.", "fleet"),
+    (r"serve\.", "serve"),
     (r"doctor\.", "doctor pipeline pft"),
     (r"golden\.|differential\.etm4", "etm4 pft follow pipeline capture"),
     (r"differential\.(isa|a64)", "isa"),

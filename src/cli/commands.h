@@ -23,6 +23,7 @@ Run add_doctor(CLI::App& app);
 Run add_explain(CLI::App& app);
 Run add_program(CLI::App& app);
 Run add_report(CLI::App& app);
+Run add_serve(CLI::App& app);
 Run add_profile(CLI::App& app);
 Run add_coverage(CLI::App& app);
 Run add_branches(CLI::App& app);

@@ -11,6 +11,7 @@
 
 #include "answers.h"
 #include "commands.h"
+#include "report_parts.h"
 #include "waymark/analysis/source_text.h"
 #include "waymark/answers/views.h"
 #include "waymark/core/numbers.h"
@@ -29,27 +30,6 @@ struct ReportCommandOptions {
     std::string window{};
     answers::CodeKind code = answers::CodeKind::own;
 };
-
-/// Whether the unit traces program flow, as opposed to samples or counters.
-bool has_flow(const answers::Answers& answers) {
-    const pipeline::Protocol* const protocol = pipeline::protocol_of_unit(answers.unit);
-    return protocol != nullptr && protocol->decodes_flow();
-}
-
-/// If functions have no names, notes how to get them.
-void note_missing_symbols(answers::Answers& answers) {
-    using answers::Finding;
-    if (!has_flow(answers) ||
-        std::any_of(answers.functions.begin(), answers.functions.end(),
-                    [](const answers::Function& f) { return !f.linkage_name.empty() || f.line != 0; }))
-        return;
-    const auto after_worse = std::find_if(answers.health.begin(), answers.health.end(),
-                                          [](const Finding& f) { return f.severity < Finding::Severity::warning; });
-    answers.health.insert(after_worse,
-                          {Finding::Severity::note, "No symbols are known: functions are called by their addresses.",
-                           "Give the program with --symbols FILE: names, and lines of source where it "
-                           "has debug information."});
-}
 
 /// Whether the trace may contain program flow in order, with or without a description.
 bool may_have_flow(open::Content content) { return content == open::Content::flow || content == open::Content::bytes; }
@@ -90,29 +70,6 @@ Status note_window(answers::Answers& answers, const analysis::FlowWindow& window
                      first,
                      window.end == analysis::FlowWindow{}.end ? std::string()
                                                               : fmt::format(" up to {}", grouped(window.end)))});
-    return Nothing{};
-}
-
-/// Adds the text of source files, and prints which were refused.
-Status include_sources(answers::Answers& answers, const ReportCommandOptions& options) {
-    const InputOptions& input = options.answers.input;
-    WM_ASSIGN_OR_RETURN(const image::FileSearch files, input.file_search());
-    analysis::SourceSearch search;
-    for (const std::string& root : options.source_roots) {
-        std::error_code none;
-        if (!std::filesystem::is_directory(root, none))
-            return Error{Errc::usage, fmt::format("--source-root: {} is not a folder", root)};
-        search.roots.emplace_back(root);
-    }
-    if (!input.symfs.empty()) search.roots.emplace_back(input.symfs);
-    search.debug_folders = files.debug_path();
-    const analysis::ReadSources read = analysis::read_sources(answers, search);
-    if (!read.refused.empty())
-        say("note",
-            fmt::format("{} that debug information names {} not in the report, as {} ({}); the report's summary "
-                        "lists more. --source-root names a folder of sources",
-                        counted(read.refused.size(), "file"), read.refused.size() == 1 ? "is" : "are",
-                        read.refused.front().path, read.refused.front().why));
     return Nothing{};
 }
 
@@ -157,7 +114,8 @@ ExitStatus report(const ReportCommandOptions& options) {
         if (const Status shown = note_window(*answers, window); !shown) return fail_answers(shown.error(), {});
     if (!steps.streams.empty()) how.steps = &steps;
     if (!options.no_sources)
-        if (const Status read = include_sources(*answers, options); !read) return fail(read.error());
+        if (const Status read = include_sources(*answers, wanted.input, options.source_roots); !read)
+            return fail(read.error());
     std::optional<answers::Answers> after;
     std::optional<answers::DiffView> diff;
     std::optional<report::Against> against;
@@ -174,7 +132,7 @@ ExitStatus report(const ReportCommandOptions& options) {
         diff.emplace(std::move(*compared));
         how.against = &against.emplace(report::Against{*after, *diff});
     }
-    const bool no_code = has_flow(*answers) && answers->instructions.empty();
+    const bool no_code = is_of_flow(*answers) && answers->instructions.empty();
     if (!no_code) note_missing_symbols(*answers);
     // The page is complete before its first byte is written, so an older report is replaced as a whole or stays.
     ByteCollector page;
@@ -200,6 +158,46 @@ ExitStatus report(const ReportCommandOptions& options) {
 }
 
 }  // namespace
+
+bool is_of_flow(const answers::Answers& answers) {
+    const pipeline::Protocol* const protocol = pipeline::protocol_of_unit(answers.unit);
+    return protocol != nullptr && protocol->decodes_flow();
+}
+
+void note_missing_symbols(answers::Answers& answers) {
+    using answers::Finding;
+    if (!is_of_flow(answers) ||
+        std::any_of(answers.functions.begin(), answers.functions.end(),
+                    [](const answers::Function& f) { return !f.linkage_name.empty() || f.line != 0; }))
+        return;
+    const auto after_worse = std::find_if(answers.health.begin(), answers.health.end(),
+                                          [](const Finding& f) { return f.severity < Finding::Severity::warning; });
+    answers.health.insert(after_worse,
+                          {Finding::Severity::note, "No symbols are known: functions are called by their addresses.",
+                           "Give the program with --symbols FILE: names, and lines of source where it "
+                           "has debug information."});
+}
+
+Status include_sources(answers::Answers& answers, const InputOptions& input, const std::vector<std::string>& roots) {
+    WM_ASSIGN_OR_RETURN(const image::FileSearch files, input.file_search());
+    analysis::SourceSearch search;
+    for (const std::string& root : roots) {
+        std::error_code none;
+        if (!std::filesystem::is_directory(root, none))
+            return Error{Errc::usage, fmt::format("--source-root: {} is not a folder", root)};
+        search.roots.emplace_back(root);
+    }
+    if (!input.symfs.empty()) search.roots.emplace_back(input.symfs);
+    search.debug_folders = files.debug_path();
+    const analysis::ReadSources read = analysis::read_sources(answers, search);
+    if (!read.refused.empty())
+        say("note",
+            fmt::format("{} that debug information names {} not in the report, as {} ({}); the report's summary "
+                        "lists more. --source-root names a folder of sources",
+                        counted(read.refused.size(), "file"), read.refused.size() == 1 ? "is" : "are",
+                        read.refused.front().path, read.refused.front().why));
+    return Nothing{};
+}
 
 Run add_report(CLI::App& app) {
     auto options = std::make_shared<ReportCommandOptions>();

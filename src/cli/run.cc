@@ -64,14 +64,14 @@ ExitStatus write_man_pages(CLI::App& app, const std::string& folder) {
 
 /// The commands in the order of --help and README.md; commands of a single unit follow.
 constexpr std::array commands_for_all_units{
-    Command{"record", add_record},         Command{"report", add_report},     Command{"info", add_info},
-    Command{"doctor", add_doctor},         Command{"explain", add_explain},   Command{"program", add_program},
-    Command{"packets", add_packets},       Command{"flow", add_flow},         Command{"profile", add_profile},
-    Command{"coverage", add_coverage},     Command{"branches", add_branches}, Command{"loops", add_loops},
-    Command{"exceptions", add_exceptions}, Command{"calls", add_calls},       Command{"diff", add_diff},
-    Command{"export", add_export},         Command{"pgo", add_pgo},           Command{"answers", add_answers},
-    Command{"merge", add_merge},           Command{"fleet", add_fleet},       Command{"query", add_query},
-    Command{"verify", add_verify}};
+    Command{"record", add_record},   Command{"report", add_report},         Command{"serve", add_serve},
+    Command{"info", add_info},       Command{"doctor", add_doctor},         Command{"explain", add_explain},
+    Command{"program", add_program}, Command{"packets", add_packets},       Command{"flow", add_flow},
+    Command{"profile", add_profile}, Command{"coverage", add_coverage},     Command{"branches", add_branches},
+    Command{"loops", add_loops},     Command{"exceptions", add_exceptions}, Command{"calls", add_calls},
+    Command{"diff", add_diff},       Command{"export", add_export},         Command{"pgo", add_pgo},
+    Command{"answers", add_answers}, Command{"merge", add_merge},           Command{"fleet", add_fleet},
+    Command{"query", add_query},     Command{"verify", add_verify}};
 
 /// The command line with all commands, or with only the command that is named first: setting up the options of all
 /// commands takes longer than decoding a small capture.

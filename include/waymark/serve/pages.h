@@ -1,0 +1,114 @@
+/// The pages of a capture that a server sends: a report of the part of the run that was read so far, and reports of
+/// windows. Two threads work meanwhile: one makes the index, the other one the report of a beginning of the trace and
+/// then the report of the whole trace.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "waymark/analysis/flow_window.h"
+#include "waymark/answers/answers.h"
+#include "waymark/answers/steps.h"
+#include "waymark/core/result.h"
+#include "waymark/pipeline/run.h"
+#include "waymark/pipeline/session.h"
+#include "waymark/report/report.h"
+#include "waymark/serve/index.h"
+#include "waymark/serve/window.h"
+
+namespace waymark::serve {
+
+struct PagesOptions {
+    std::string capture, version;
+    report::ReportOptions report;
+    WindowOptions window;
+    IndexOptions index;
+    std::filesystem::path index_file;  ///< empty: none is kept
+    /// Makes the answers that a report of the run shows, or of its beginning, if not `whole`. `open` gives the bytes of
+    /// buffers; empty: they are read as they are. Called by one thread at a time.
+    std::function<Result<answers::Answers>(const pipeline::OpenBuffer& open, bool whole, answers::Steps& steps)>
+        answers;
+    /// Adds what answers of any kind need to be shown, such as the text of sources. By several threads.
+    std::function<void(answers::Answers&)> complete;
+    /// A window of more instructions is refused.
+    std::uint64_t most_instructions = 20'000'000;
+    /// The first report is of that many bytes of each buffer; each further one of eight times as many.
+    std::uint64_t first_bytes = std::uint64_t{1} << 17;
+};
+
+/// What a request gets.
+struct Reply {
+    unsigned status = 200;  ///< of HTTP
+    std::string type = "text/plain; charset=utf-8";
+    std::shared_ptr<const std::string> body;
+};
+
+class Pages {
+public:
+    /// `session` is borrowed; null: the answers have no flow, and there are no windows.
+    Pages(const pipeline::Session* session, std::vector<const pipeline::Source*> selected, PagesOptions options);
+    ~Pages();
+    Pages(const Pages&) = delete;
+    Pages& operator=(const Pages&) = delete;
+
+    /// Begins to read. Sentences for whoever started it go to `say`, from other threads.
+    void start(std::function<void(const std::string&)> say);
+    /// Ends reading, whether it is done or not.
+    void stop();
+
+    // For several threads.
+
+    /// The report of the run, or of its beginning; waits for the first one.
+    [[nodiscard]] Reply report();
+    /// The report of a window. Refused with a reason: an empty one, one that is too long, one that is not read yet, or
+    /// of a capture that is not what it was.
+    [[nodiscard]] Reply window(analysis::FlowWindow window);
+    /// The same, of a range of the timeline's axis in this unit: `instructions`, `cycles`, `ticks` or `ns`.
+    [[nodiscard]] Reply window(std::string_view unit, std::uint64_t begin, std::uint64_t end);
+    /// How far reading is, as JSON.
+    [[nodiscard]] Reply status();
+
+    /// For tests: the index, null where there are no windows.
+    [[nodiscard]] std::shared_ptr<const Index> index() const;
+
+private:
+    struct Seen;
+    void make_index();
+    void make_reports();
+    [[nodiscard]] Result<std::shared_ptr<const std::string>> page(answers::Answers& answers,
+                                                                  const answers::Steps& steps,
+                                                                  std::optional<analysis::FlowWindow> window,
+                                                                  bool part) const;
+    [[nodiscard]] std::optional<std::string> changed() const;
+
+    const pipeline::Session* session_;
+    const std::vector<const pipeline::Source*> selected_;
+    PagesOptions options_;
+    std::string page_;        // the page without data, allowed to ask its server
+    std::string no_windows_;  // why there are none
+    std::string identity_;
+    std::vector<Seen> seen_;  // the files, when it began
+    std::function<void(const std::string&)> say_;
+    std::atomic<bool> stop_{false};
+
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;  // of what follows
+    std::shared_ptr<Index> index_;
+    std::shared_ptr<const std::string> report_;
+    std::optional<Error> failed_;
+    bool whole_ = false;  // `report_` is of all
+    std::vector<answers::Finding> health_;
+    std::thread indexing_, reporting_;
+};
+
+}  // namespace waymark::serve

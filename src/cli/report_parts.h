@@ -1,0 +1,20 @@
+/// What `waymark report` and `waymark serve` add to answers before they are shown.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "options.h"
+#include "waymark/answers/answers.h"
+
+namespace waymark::cli {
+
+/// Whether the unit traces program flow, as opposed to samples or counters.
+[[nodiscard]] bool is_of_flow(const answers::Answers& answers);
+/// If functions have no names, notes how to get them.
+void note_missing_symbols(answers::Answers& answers);
+/// Adds the text of source files, and prints which were refused.
+[[nodiscard]] Status include_sources(answers::Answers& answers, const InputOptions& input,
+                                     const std::vector<std::string>& roots);
+
+}  // namespace waymark::cli

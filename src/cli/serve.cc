@@ -1,0 +1,231 @@
+/// `waymark serve`: the report of a capture in a browser, with windows of single calls that are decoded when asked for.
+#include <signal.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "answers.h"
+#include "commands.h"
+#include "report_parts.h"
+#include "trouble.h"
+#include "waymark/analysis/kallsyms.h"
+#include "waymark/pipeline/message_answers.h"
+#include "waymark/report/report.h"
+#include "waymark/serve/pages.h"
+#include "waymark/serve/server.h"
+
+namespace waymark::cli {
+
+namespace {
+
+struct ServeCommandOptions {
+    AnswersOptions answers;
+    serve::ServerOptions server;
+    double most_megabytes = 10;
+    std::uint32_t most_steps = 100'000;
+    std::string index{};
+    std::uint64_t spacing = serve::IndexOptions{}.spacing;
+    unsigned idle_minutes = 0;
+    bool no_sources = false;
+    std::vector<std::string> source_roots{};
+    answers::CodeKind code = answers::CodeKind::own;
+};
+
+volatile std::sig_atomic_t serving_over = 0;
+extern "C" void end_serving(int) { serving_over = 1; }
+
+/// The capture as a session, where it has program flow; nothing: it is shown whole alone.
+Result<std::optional<pipeline::Session>> session_of(const AnswersOptions& options) {
+    const open::Content content = options.input.container().contents();
+    if (content != open::Content::flow && content != open::Content::bytes) return std::optional<pipeline::Session>();
+    if (!options.kallsyms.empty()) WM_RETURN_IF_ERROR(analysis::check_kallsyms(options.kallsyms));
+    InputOptions input = options.input;
+    input.kallsyms = options.kallsyms;
+    input.code_of_files = true;
+    WM_ASSIGN_OR_RETURN(pipeline::Session session, open_session(input));
+    return std::optional(std::move(session));
+}
+
+ExitStatus run_server(const ServeCommandOptions& options) {
+    if (!(options.most_megabytes >= 0.5 && options.most_megabytes <= 500)) {
+        say("error", fmt::format("--max-size takes megabytes from 0.5 to 500, not {}", options.most_megabytes));
+        return usage;
+    }
+    if (report::built_in_page().empty()) {
+        say("error", report::why_no_page());
+        return usage;
+    }
+    AnswersOptions wanted = options.answers;
+    wanted.calls = wanted.timeline = wanted.instructions = wanted.disassembly = wanted.inlined = true;
+    wanted.all_functions = wanted.without_code = true;
+    if (auto taken_out = trace_taken_out(wanted.input.container())) return fail(*taken_out);
+    auto opened = session_of(wanted);
+    if (!opened) return fail(opened.error());
+    const std::optional<pipeline::Session> session = std::move(*opened);
+    std::vector<const pipeline::Source*> selected;
+    if (session) {
+        warn(*session);
+        auto sources = session->select(wanted.input.sources);
+        if (!sources) return fail(sources.error());
+        selected = std::move(*sources);
+        const bool flow = std::any_of(selected.begin(), selected.end(), [](const auto* s) { return s->has_flow(); });
+        if (!flow && !pipeline::has_messages_alone(selected)) {
+            say("error",
+                fmt::format("{}: no source has program flow or messages that can be decoded", wanted.input.capture));
+            return nothing;
+        }
+    }
+    // What is shown whole alone is read at once, so that a capture that cannot be read is an error of the command.
+    std::optional<answers::Answers> all_there_is;
+    if (!session) {
+        auto read = answers_of(wanted);
+        if (!read) return fail_answers(read.error(), {wanted.input.capture});
+        all_there_is.emplace(std::move(*read));
+    }
+
+    serve::PagesOptions pages;
+    pages.capture = wanted.input.capture;
+    pages.version = WAYMARK_VERSION;
+    pages.index_file = options.index;
+    pages.index.spacing = options.spacing;
+    pages.report.most_bytes = static_cast<std::uint64_t>(options.most_megabytes * 1e6);
+    pages.report.most_slices = report::slices_for(pages.report.most_bytes);
+    pages.report.most_steps = options.most_steps;
+    pages.report.code = options.code;
+    pages.window.most_slices = pages.report.most_slices;
+    pages.window.most_steps = options.most_steps;
+    pages.window.timestamp_hz = wanted.timestamp_hz;
+    wanted.most_slices = pages.report.most_slices;
+    wanted.most_steps = options.most_steps;
+    // Half of the processors: the other half makes the index meanwhile.
+    wanted.workers = std::max(1U, workers(wanted.jobs) / 2);
+    std::mutex saying;
+    const auto say_one = [&](const char* kind, const std::string& text) {
+        const std::scoped_lock lock(saying);
+        say(kind, text);
+    };
+    pages.answers = [&](const pipeline::OpenBuffer& open, bool whole,
+                        answers::Steps& steps) -> Result<answers::Answers> {
+        if (!session) return *all_there_is;
+        pipeline::FlowAnswersOptions how = wanted;
+        how.open = open;
+        how.steps = &steps;
+        return pipeline::trace_answers(*session, selected, how, {}, [&](const pipeline::Report& report) {
+            if (!whole || serving_over != 0) return;
+            const std::scoped_lock lock(saying);
+            report_read_errors(*session, report);
+        });
+    };
+    pages.complete = [&](answers::Answers& answers) {
+        const std::scoped_lock lock(saying);
+        if (!options.no_sources)
+            if (const Status read = include_sources(answers, wanted.input, options.source_roots); !read)
+                say("warning", read.error().message);
+        if (!answers.instructions.empty()) note_missing_symbols(answers);
+    };
+
+    struct sigaction action {};
+    action.sa_handler = end_serving;
+    sigemptyset(&action.sa_mask);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+
+    serve::Pages all(session ? &*session : nullptr, selected, std::move(pages));
+    serve::ServerOptions server = options.server;
+    server.idle = std::chrono::minutes(options.idle_minutes);
+    const Status served = serve::serve(
+        all, server, [] { return serving_over != 0; },
+        [&](const std::string& url) {
+            const std::string line = printable(url) + "\n";
+            std::fwrite(line.data(), 1, line.size(), stdout);
+            std::fflush(stdout);
+            say_one("note", "open this address in a browser; Ctrl-C ends the server");
+            all.start([&](const std::string& sentence) { say_one("note", sentence); });
+        });
+    if (!served) return fail(served.error());
+    return decoded;
+}
+
+}  // namespace
+
+Run add_serve(CLI::App& app) {
+    auto options = std::make_shared<ServeCommandOptions>();
+    CLI::App& command =
+        *app.add_subcommand("serve", "The report of a long capture in a browser, with each call of any part");
+    AnswersOptions& answers = options->answers;
+    answers.input.add_to(command);
+    answers.input.selection.add_to(command);
+    command.remove_option(command.get_option("--output"));
+    add_jobs(command, answers.jobs);
+    command.add_option("--port", options->server.port, "Port to listen at; 0: one that is free")
+        ->type_name("N")
+        ->capture_default_str();
+    command
+        .add_option("--listen", options->server.address,
+                    "Address to listen at. Any other than one of this machine alone lets everyone who knows the URL "
+                    "read the capture, unencrypted")
+        ->type_name("ADDRESS")
+        ->capture_default_str();
+    command
+        .add_option("--index", options->index,
+                    "File that keeps the index of the capture for the next time. Default: one below XDG_CACHE_HOME, "
+                    "or below ~/.cache")
+        ->type_name("FILE");
+    command
+        .add_option("--index-every", options->spacing,
+                    "Bytes of a source's trace between two places of the index, at least. More bytes make windows "
+                    "slower, and the index smaller")
+        ->type_name("BYTES")
+        ->check(CLI::Range(std::uint64_t{1024}, std::uint64_t{1} << 40))
+        ->capture_default_str();
+    command.add_option("--idle", options->idle_minutes, "End after this number of minutes without a request; 0: never")
+        ->type_name("MINUTES")
+        ->check(CLI::Range(0U, 100'000U))
+        ->capture_default_str();
+    command
+        .add_option("--max-size", options->most_megabytes,
+                    "Maximum size of a page; rows with the lowest cost are left out")
+        ->type_name("MB")
+        ->capture_default_str();
+    command
+        .add_option("--steps", options->most_steps,
+                    "Maximum number of ranges of code of each source that a page can step through; 0: none")
+        ->type_name("N")
+        ->check(CLI::Range(0U, 100'000'000U))
+        ->capture_default_str();
+    add_timestamp_hz(command, answers);
+    add_kallsyms(command, answers.kallsyms);
+    add_code(command, options->code, "What the report's filter 'own code' keeps: ");
+    command.add_flag("--no-sources", options->no_sources, "Leave out the text of source files");
+    command
+        .add_option("--source-root", options->source_roots,
+                    "Folder of the program's sources, in which files that debug information names are looked for. May "
+                    "be repeated")
+        ->type_name("DIR");
+    command.footer(
+        "Prints a URL, and answers a browser of this machine there until Ctrl-C. The page is that of waymark report.\n"
+        "Of a long run a page shows calls that are merged: the server also has pages of windows, in which each call\n"
+        "and each instruction is there and all figures are of the window alone. The page asks for them (Window), and\n"
+        "so does the address: URL/window?from=1000000&to=1500000, in instructions of each source.\n"
+        "\n"
+        "One pass over the trace makes an index of places at which decoding can begin. It takes at most 1 % of the\n"
+        "trace's size, and is kept for the next time. Pages come meanwhile: first of the beginning of the run.\n"
+        "\n"
+        "  waymark serve capture\n"
+        "  waymark serve capture --idle 60 --index capture.index\n"
+        "  ssh -L 8000:127.0.0.1:8000 target waymark serve capture --port 8000\n"
+        "\n"
+        "Only who knows the URL, with its random token, gets anything, and nothing but pages of this capture. "
+        "Nothing is\nwritten but the index. A capture that changes meanwhile is refused.\n"
+        "\n"
+        "Exit status: 0 the server ended by a signal or by --idle; 1 nothing can be decoded; 2 usage, or Waymark was "
+        "built\n"
+        "without the report page; 3 the capture cannot be read, or the address not be listened at.\n");
+    return [options] { return run_server(*options); };
+}
+
+}  // namespace waymark::cli

@@ -1,0 +1,289 @@
+#include "waymark/serve/pages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "seekable.h"
+#include "waymark/core/byte_sink.h"
+#include "waymark/core/numbers.h"
+
+namespace waymark::serve {
+
+namespace fs = std::filesystem;
+using analysis::FlowWindow;
+using answers::Answers;
+using answers::Finding;
+
+/// A file as it was.
+struct Pages::Seen {
+    fs::path file;
+    std::uint64_t bytes{};
+    fs::file_time_type time{};
+};
+
+namespace {
+
+Reply refusal(unsigned status, std::string why) {
+    return {status, "text/plain; charset=utf-8", std::make_shared<const std::string>(std::move(why) + "\n")};
+}
+
+Reply page_reply(std::shared_ptr<const std::string> page) { return {200, "text/html; charset=utf-8", std::move(page)}; }
+
+constexpr std::string_view loads_nothing = "default-src 'none';";
+
+/// A page that is sent may ask its server how far it is.
+std::string served_page(std::string_view page) {
+    std::string out(page);
+    const std::size_t at = out.find(loads_nothing);
+    if (at != out.npos) out.insert(at + loads_nothing.size(), " connect-src 'self';");
+    return out;
+}
+
+}  // namespace
+
+Pages::Pages(const pipeline::Session* session, std::vector<const pipeline::Source*> selected, PagesOptions options)
+    : session_(session),
+      selected_(std::move(selected)),
+      options_(std::move(options)),
+      page_(served_page(options_.report.page)) {
+    options_.report.page = page_;
+    if (session_ == nullptr) return;
+    std::set<fs::path> files;
+    for (const capture::Buffer& buffer : session_->capture.buffers)
+        files.insert(buffer.files.begin(), buffer.files.end());
+    for (const capture::MemoryDump& dump : session_->capture.dumps) files.insert(dump.file);
+    for (const fs::path& file : files) {
+        std::error_code no_size, no_time;
+        const Seen seen{file, fs::file_size(file, no_size), fs::last_write_time(file, no_time)};
+        // What was missing from the beginning on is a problem of the capture, and no change.
+        if (!no_size && !no_time) seen_.push_back(seen);
+    }
+    const bool flow = std::any_of(selected_.begin(), selected_.end(), [](const auto* s) { return s->has_flow(); });
+    no_windows_ = flow ? why_not_indexed(*session_, selected_) : "it has no program flow";
+    if (no_windows_.empty()) index_ = new_index(*session_, selected_);
+}
+
+Pages::~Pages() { stop(); }
+
+void Pages::start(std::function<void(const std::string&)> say) {
+    say_ = std::move(say);
+    if (session_ != nullptr && !no_windows_.empty())
+        say_("windows of single calls cannot be asked for: " + no_windows_);
+    if (index_ != nullptr) indexing_ = std::thread([this] { make_index(); });
+    reporting_ = std::thread([this] { make_reports(); });
+}
+
+void Pages::stop() {
+    stop_ = true;
+    changed_.notify_all();
+    if (indexing_.joinable()) indexing_.join();
+    if (reporting_.joinable()) reporting_.join();
+}
+
+std::shared_ptr<const Index> Pages::index() const {
+    const std::scoped_lock lock(mutex_);
+    return index_;
+}
+
+/// Why what was read is not the capture that is there now.
+std::optional<std::string> Pages::changed() const {
+    for (const Seen& seen : seen_) {
+        std::error_code none;
+        const std::uint64_t bytes = fs::file_size(seen.file, none);
+        if (none) return fmt::format("{} is not there any more: {}", seen.file.string(), none.message());
+        const auto time = fs::last_write_time(seen.file, none);
+        if (bytes != seen.bytes || time != seen.time)
+            return fmt::format("{} has changed since waymark serve began; start it again", seen.file.string());
+    }
+    return {};
+}
+
+void Pages::make_index() {
+    const Result<std::string> identity = identity_of(*session_, selected_, options_.version);
+    if (!identity) return say_("no index is made: " + identity.error().message);
+    fs::path file = options_.index_file;
+    if (file.empty()) file = usual_index_file(*identity);
+    if (!file.empty()) {
+        if (auto read = read_index(file, *identity)) {
+            const std::scoped_lock lock(mutex_);
+            index_ = *read;
+            return;
+        } else if (read.error().code != Errc::not_found) {
+            say_(read.error().message);
+        }
+    }
+    const Status filled = fill_index(*index_, *session_, selected_, options_.index, [this] { return stop_.load(); });
+    if (!filled) return say_("the index is not complete: " + filled.error().message);
+    if (!index_->complete() || file.empty()) return;
+    // Of a small capture it is made sooner than read.
+    constexpr std::uint64_t least_bytes = std::uint64_t{1} << 20;
+    std::uint64_t bytes = 0;
+    for (const StreamPoints& s : index_->streams()) bytes += s.bytes;
+    if (bytes < least_bytes && options_.index_file.empty()) return;
+    if (changed()) return;
+    if (const Status written = write_index(file, *identity, *index_); !written) say_(written.error().message);
+}
+
+void Pages::make_reports() {
+    std::uint64_t of = 0;
+    bool in_parts = session_ == nullptr;
+    if (session_ != nullptr)
+        for (const capture::Buffer& buffer : session_->capture.buffers) {
+            in_parts |= buffer.container != nullptr;
+            std::uint64_t bytes = 0;
+            for (const Seen& seen : seen_)
+                if (std::find(buffer.files.begin(), buffer.files.end(), seen.file) != buffer.files.end())
+                    bytes += seen.bytes;
+            of = std::max(of, bytes);
+        }
+    for (std::uint64_t bytes = options_.first_bytes; !stop_; bytes *= 8) {
+        // A last part that is nearly all would only delay the whole.
+        const bool whole = in_parts || bytes >= of / 2;
+        // What was asked to end reads no further.
+        const std::uint64_t most = whole ? std::numeric_limits<std::uint64_t>::max() : bytes;
+        const pipeline::OpenBuffer open =
+            [&](const capture::Buffer& buffer) -> Result<std::unique_ptr<capture::ByteStream>> {
+            return open_first(buffer, most, stop_);
+        };
+        answers::Steps steps;
+        Result<Answers> read = options_.answers(in_parts ? pipeline::OpenBuffer{} : open, whole, steps);
+        if (stop_) return;
+        if (!read && !whole) continue;  // such as one that begins without a program
+        Result<std::shared_ptr<const std::string>> made = read ? Error{Errc::not_found, ""} : read.error();
+        if (read) {
+            options_.complete(*read);
+            if (!whole)
+                read->health.insert(
+                    read->health.begin(),
+                    {Finding::Severity::note,
+                     fmt::format("This is the beginning of the run: the first {} bytes of each buffer, of up to {}.",
+                                 grouped(bytes), grouped(of)),
+                     "Load the page again to see more: reading goes on.",
+                     {}});
+            made = page(*read, steps, std::nullopt, !whole);
+        }
+        {
+            const std::scoped_lock lock(mutex_);
+            if (made) {
+                report_ = *made;
+                health_ = read->health;
+            } else if (report_ == nullptr) {
+                failed_ = made.error();
+            }
+            whole_ = whole;
+        }
+        changed_.notify_all();
+        if (!made) say_(made.error().message);
+        if (whole) return;
+    }
+}
+
+Result<std::shared_ptr<const std::string>> Pages::page(Answers& answers, const answers::Steps& steps,
+                                                       std::optional<FlowWindow> window, bool part) const {
+    const std::shared_ptr<const Index> index = this->index();
+    answers.capture = options_.capture;
+    answers.version = options_.version;
+    report::ReportOptions how = options_.report;
+    report::Served served;
+    if (index != nullptr)
+        served = {.instructions = index->instructions(),
+                  .most = options_.most_instructions,
+                  .complete = index->complete(),
+                  .part = part,
+                  .begin = window ? window->begin : 0,
+                  .end = window ? window->end : 0};
+    how.served = &served;
+    how.is_window = window.has_value();
+    how.steps = steps.streams.empty() ? nullptr : &steps;
+    ByteCollector page;
+    const auto size = report::write_report(answers, how, page);
+    if (!size) return size.error();
+    return std::make_shared<const std::string>(page.bytes().begin(), page.bytes().end());
+}
+
+Reply Pages::report() {
+    if (auto why = changed()) return refusal(409, std::move(*why));
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return stop_ || report_ != nullptr || failed_; });
+    if (report_ != nullptr) return page_reply(report_);
+    if (failed_) return refusal(500, failed_->message);
+    return refusal(503, "waymark serve ends");
+}
+
+Reply Pages::window(FlowWindow window) {
+    const std::shared_ptr<const Index> index = this->index();
+    if (index == nullptr)
+        return refusal(404, "There are no windows of this capture: " +
+                                (no_windows_.empty() ? std::string("it has no program flow") : no_windows_));
+    if (window.begin >= window.end)
+        return refusal(400, fmt::format("The window of instructions {}..{} ends where it begins, or before",
+                                        window.begin, window.end));
+    if (window.end - window.begin > options_.most_instructions)
+        return refusal(413, fmt::format("A window has at most {} instructions, and {} were asked for",
+                                        grouped(options_.most_instructions), grouped(window.end - window.begin)));
+    if (auto why = changed()) return refusal(409, std::move(*why));
+    // What is not read yet would take as long as reading it.
+    if (const std::uint64_t known = index->instructions(); !index->complete() && window.end > known)
+        return refusal(503, fmt::format("{} instructions are read so far: ask again when those up to {} are",
+                                        grouped(known), grouped(window.end)));
+    auto read = window_answers(*session_, selected_, *index, window, options_.window);
+    if (!read) return refusal(read.error().code == Errc::not_found ? 404 : 409, read.error().message);
+    Answers& answers = read->answers;
+    options_.complete(answers);
+    answers.health.insert(
+        answers.health.begin(),
+        {Finding::Severity::note,
+         fmt::format("This page is of a window of the run: each source from its instruction {} on, up to {}. All its "
+                     "figures are of the blocks of code that began there.",
+                     grouped(window.begin), grouped(window.end)),
+         "What did not run in the window may have run elsewhere.",
+         {}});
+    {
+        const std::scoped_lock lock(mutex_);
+        answers.health.insert(answers.health.end(), health_.begin(), health_.end());
+    }
+    auto made = page(answers, read->steps, window, false);
+    if (!made) return refusal(500, made.error().message);
+    return page_reply(std::move(*made));
+}
+
+Reply Pages::window(std::string_view unit, std::uint64_t begin, std::uint64_t end) {
+    if (unit != "instructions" && unit != "cycles" && unit != "ticks" && unit != "ns")
+        return refusal(400, "The unit of a window is instructions, cycles, ticks or ns");
+    const std::shared_ptr<const Index> index = this->index();
+    if (index == nullptr || begin >= end || unit == "instructions") return window({begin, end});
+    if (unit != "ns") return window(index->window_of(unit, begin, end));
+    const std::uint64_t given = options_.window.timestamp_hz;
+    const std::uint64_t hz = given != 0 ? given : session_->capture.timestamp_frequency_hz.value_or(0);
+    if (hz == 0) return refusal(400, "How many timestamps are a second is not known: --timestamp-hz says it");
+    constexpr double nanoseconds = 1e9;
+    const auto ticks = [&](std::uint64_t time) {
+        constexpr double most = 1e19;
+        return static_cast<std::uint64_t>(
+            std::min(most, static_cast<double>(time) * static_cast<double>(hz) / nanoseconds));
+    };
+    return window(index->window_of("ticks", ticks(begin), ticks(end) + 1));
+}
+
+Reply Pages::status() {
+    const std::shared_ptr<const Index> index = this->index();
+    const std::scoped_lock lock(mutex_);
+    return {200, "application/json",
+            std::make_shared<const std::string>(
+                fmt::format(R"({{"instructions":{},"indexed":{},"whole":{},"places":{},"indexBytes":{}}})",
+                            index ? index->instructions() : 0, index && index->complete(), whole_,
+                            [&] {
+                                std::size_t places = 0;
+                                if (index)
+                                    for (const StreamPoints& s : index->streams()) places += s.points.size();
+                                return places;
+                            }(),
+                            index ? index->bytes() : 0))};
+}
+
+}  // namespace waymark::serve
