@@ -229,11 +229,11 @@ TEST_F(AccountOfCounters, SaysNothingBeyondWhatWasObserved) {
     std::array<std::vector<std::uint32_t>, answers::account_reasons> needed{};
     std::uint64_t exact = 0, bounds = 0;
     std::vector<answers::Answers> several;
-    const char* const asked = std::getenv("WAYMARK_PROPERTY_PROGRAMS");
-    const std::uint64_t all = asked != nullptr ? std::strtoull(asked, nullptr, 10) : sized(200U, 50U);
-    for (std::uint32_t seed = 1; seed <= all; ++seed) {
+    const account_test::Seeds seeds = account_test::seeds_to(sized(200U, 50U));
+    const std::uint64_t all = seeds.last - seeds.first + 1;
+    for (auto seed = static_cast<std::uint32_t>(seeds.first); seed <= seeds.last; ++seed) {
         record(seed);
-        SCOPED_TRACE(text_);
+        SCOPED_TRACE(fmt::format("WAYMARK_PROPERTY_SEED={}: {}", seed, text_));
         if (HasFatalFailure()) return;
         if (!recorded_) continue;
         auto decoded = decode(folder());
@@ -297,15 +297,15 @@ TEST_F(AccountOfCounters, SaysNothingBeyondWhatWasObserved) {
          {AccountReason::held, AccountReason::filtered, AccountReason::overflow, AccountReason::overwritten}) {
         // This test detects a producer that forgets one of these.
         const std::string_view word = answers::account_reason_words[static_cast<std::size_t>(reason)];
-        const auto& seeds = needed[static_cast<std::size_t>(reason)];
-        ASSERT_FALSE(seeds.empty()) << word;
+        const auto& of_reason = needed[static_cast<std::size_t>(reason)];
+        ASSERT_FALSE(of_reason.empty()) << word;
         const account_test::WithoutReasons without({reason});
-        record(seeds.front());
+        record(of_reason.front());
         ASSERT_TRUE(recorded_.has_value());
         const auto d = decode(folder());
         ASSERT_TRUE(d.has_value());
         const std::string wrong = wrong_in(*d, d->answers.account, *recorded_);
-        EXPECT_NE(wrong, "") << word << " is missing in the account, and nothing is wrong: seed " << seeds.front();
+        EXPECT_NE(wrong, "") << word << " is missing in the account, and nothing is wrong: seed " << of_reason.front();
         std::printf("without %s: %s\n", std::string(word).c_str(), wrong.c_str());
     }
     for (const AccountReason reason :

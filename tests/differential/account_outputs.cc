@@ -39,6 +39,15 @@ void __wrap__ZN7waymark7answers3addERSt6vectorINS0_10AccountRowESaIS2_EES2_(  //
 
 namespace waymark::account_test {
 
+Seeds seeds_to(std::uint64_t last) {
+    if (const char* one = std::getenv("WAYMARK_PROPERTY_SEED")) {
+        const std::uint64_t seed = std::strtoull(one, nullptr, 10);
+        return {seed, seed};
+    }
+    if (const char* asked = std::getenv("WAYMARK_PROPERTY_PROGRAMS")) last = std::strtoull(asked, nullptr, 10);
+    return {1, last};
+}
+
 namespace {
 
 using answers::Account;

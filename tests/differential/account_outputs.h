@@ -2,6 +2,7 @@
 /// the output's own word for it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -12,6 +13,14 @@
 #include "waymark/answers/answers.h"
 
 namespace waymark::account_test {
+
+/// The seeds that a property test runs.
+struct Seeds {
+    std::uint64_t first = 1, last = 0;
+};
+/// 1 to `last`, or to the number in WAYMARK_PROPERTY_PROGRAMS; WAYMARK_PROPERTY_SEED names one that runs alone, as a
+/// failure prints it.
+[[nodiscard]] Seeds seeds_to(std::uint64_t last);
 
 /// What a test knows of a run of a program without any decoder.
 struct KnownRun {

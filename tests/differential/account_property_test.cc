@@ -375,11 +375,6 @@ std::string wrong_in(const Answers& a, const Account& account, const RunCounts& 
     return {};
 }
 
-std::uint64_t runs() {
-    if (const char* asked = std::getenv("WAYMARK_PROPERTY_PROGRAMS")) return std::strtoull(asked, nullptr, 10);
-    return sized(1000U, 100U);
-}
-
 /// The sum of several runs, added in any order: what is wrong with its account and its figures; empty: nothing.
 std::string wrong_in_sum(const std::vector<Answers>& runs, std::uint64_t ran) {
     std::vector<std::size_t> order(runs.size());
@@ -460,15 +455,17 @@ void AccountProperty::hold(Recorded (*record)(std::uint64_t seed), std::initiali
     std::array<std::vector<std::uint64_t>, answers::account_reasons> needed{};
     std::uint64_t nothing = 0, exact = 0, ran = 0;
     std::vector<Answers> several;
-    const std::uint64_t all = runs();
+    const account_test::Seeds seeds = account_test::seeds_to(sized(1000U, 100U));
+    const std::uint64_t all = seeds.last - seeds.first + 1;
     constexpr std::uint64_t lines_one_in = 4;
-    for (std::uint64_t seed = 1; seed <= all; ++seed) {
+    for (std::uint64_t seed = seeds.first; seed <= seeds.last; ++seed) {
         const Recorded recorded = record(seed);
         const RunCounts& truth = recorded.truth;
         std::string registers;
         for (const RegisterValue& r : recorded.registers)
             registers += fmt::format(" --register {}={:#x}", r.name, r.value);
-        SCOPED_TRACE(fmt::format("seed {}: {}; --protocol {}{}", seed, recorded.text, recorded.type, registers));
+        SCOPED_TRACE(fmt::format("WAYMARK_PROPERTY_SEED={}: {}; --protocol {}{}", seed, recorded.text, recorded.type,
+                                 registers));
         auto one = run(recorded, seed % lines_one_in == 0);
         if (!one) {
             ++nothing;
@@ -509,14 +506,14 @@ void AccountProperty::hold(Recorded (*record)(std::uint64_t seed), std::initiali
     // This test detects a producer that forgets one of these.
     for (const AccountReason reason : decisive) {
         const std::string_view word = answers::account_reason_words[static_cast<std::size_t>(reason)];
-        const auto& seeds = needed[static_cast<std::size_t>(reason)];
-        ASSERT_FALSE(seeds.empty()) << word;
+        const auto& of_reason = needed[static_cast<std::size_t>(reason)];
+        ASSERT_FALSE(of_reason.empty()) << word;
         const account_test::WithoutReasons without(with_its_twin(reason));
-        const Recorded recorded = record(seeds.front());
-        const auto one = run(recorded, seeds.front() % lines_one_in == 0);
+        const Recorded recorded = record(of_reason.front());
+        const auto one = run(recorded, of_reason.front() % lines_one_in == 0);
         ASSERT_TRUE(one.has_value());
-        const std::string wrong = wrong_statement(recorded, *one, seeds.front());
-        EXPECT_NE(wrong, "") << word << " is missing in the account, and nothing is wrong: seed " << seeds.front();
+        const std::string wrong = wrong_statement(recorded, *one, of_reason.front());
+        EXPECT_NE(wrong, "") << word << " is missing in the account, and nothing is wrong: seed " << of_reason.front();
         std::printf("without %s: %s\n", std::string(word).c_str(), wrong.c_str());
     }
 }

@@ -437,20 +437,16 @@ std::string wrong_reasons_in(const Answers& a, Sampled& run) {
     return fmt::format("the reasons are {}, and were {}", names(said), names(run.reasons));
 }
 
-std::uint64_t runs() {
-    if (const char* asked = std::getenv("WAYMARK_PROPERTY_PROGRAMS")) return std::strtoull(asked, nullptr, 10);
-    return sized(200U, 50U);
-}
-
 TEST_F(AccountOfSamples, SaysNothingBeyondWhatWasObserved) {
     std::array<std::uint64_t, answers::account_reasons> met{};
     std::map<AccountReason, std::uint32_t> first_met;  // the first run of a reason
     std::uint64_t inside = 0, shares = 0;
     std::vector<Answers> several;
     Reasons of_several;
-    for (std::uint32_t seed = 1; seed <= runs(); ++seed) {
+    const account_test::Seeds seeds = account_test::seeds_to(sized(200U, 50U));
+    for (auto seed = static_cast<std::uint32_t>(seeds.first); seed <= seeds.last; ++seed) {
         Sampled run = Recorder(seed).take();
-        SCOPED_TRACE(fmt::format("seed {}:{}", seed, run.text));
+        SCOPED_TRACE(fmt::format("WAYMARK_PROPERTY_SEED={}:{}", seed, run.text));
         const Answers a = answers_of(run);
         const std::uint64_t samples = samples_in(a);
         EXPECT_EQ(wrong_reasons_in(a, run), "") << answers::account_sentence(a.account);
@@ -504,9 +500,10 @@ TEST_F(AccountOfSamples, SaysNothingBeyondWhatWasObserved) {
                         static_cast<unsigned long long>(met[i]));
     std::printf("%llu of %llu shares lie in their intervals\n", static_cast<unsigned long long>(inside),
                 static_cast<unsigned long long>(shares));
-    if (runs() < 200) return;
+    const std::uint64_t runs = seeds.last - seeds.first + 1;
+    if (runs < 200) return;
     // 95 % of shares lie in their intervals, and a few less by chance.
-    EXPECT_GT(shares, runs() / 4);
+    EXPECT_GT(shares, runs / 4);
     EXPECT_GT(inside * 100, shares * 93);
     for (const AccountReason reason : strict_reasons)
         if (reason != AccountReason::frames) {

@@ -48,7 +48,8 @@ struct StreamPoints {
 };
 
 struct IndexOptions {
-    /// Bytes of a stream between two places, at least: docs/decisions/0029-serve.md has the measurements.
+    /// Bytes of a stream between two places, at least: a place takes a few hundred bytes, so the index stays below 1 %
+    /// of the trace.
     std::uint64_t spacing = std::uint64_t{1} << 17;
     /// The places take at most that part of the bytes that were read.
     std::uint64_t one_part_of = 100;
