@@ -48,15 +48,16 @@ Troubles& Troubles::operator+=(const Troubles& later) {
     triggers += later.triggers;
     handlers_left_out += later.handlers_left_out;
     resumptions += later.resumptions;
-    if (later.early_on_) began_again(last_.has_value());
-    (last_ ? handlers_left_out : early_handlers_) += later.early_handlers_;
-    (last_ ? resumptions : early_resumptions_) += later.early_resumptions_;
-    if (last_) untraced_unsized += later.early_resets_.times;
-    add(last_ ? untraced : early_resets_, later.early_resets_);
+    if (later.early_on_) began_again(ran_);
+    (ran_ ? handlers_left_out : early_handlers_) += later.early_handlers_;
+    (ran_ ? resumptions : early_resumptions_) += later.early_resumptions_;
+    if (ran_) untraced_unsized += later.early_resets_.times;
+    add(ran_ ? untraced : early_resets_, later.early_resets_);
     if (later.after_exception_) after_exception_ = later.after_exception_;
     if (!first_timestamp) first_timestamp = later.first_timestamp;
     if (later.last_timestamp) last_timestamp = later.last_timestamp;
     if (later.last_) last_ = later.last_;
+    ran_ |= later.ran_;
     without_image_ = later.without_image_;
     return *this;
 }
@@ -79,10 +80,10 @@ void Troubles::consume(const Batch& batch, const MapOffset& offset) {
         if (event.before > ranges) without_image_ = false, after_exception_ = false;
         ranges = event.before;
         if (std::holds_alternative<NoMemory>(event.what) && event.before != 0 && event.before <= batch.ranges.size())
-            last_ = block(event.before - 1);
+            last_ = block(event.before - 1), ran_ = true;
         note(event, offset);
     }
-    if (!batch.ranges.empty()) last_ = block(batch.ranges.size() - 1);
+    if (!batch.ranges.empty()) last_ = block(batch.ranges.size() - 1), ran_ = true;
     if (ranges < batch.ranges.size()) without_image_ = false, after_exception_ = false;
 }
 
@@ -98,7 +99,7 @@ void Troubles::note(const Event& event, const MapOffset& offset) {
     } else if (const auto* on = std::get_if<TraceOn>(&event.what)) {
         without_image_ = false;
         if (on->reason == TraceOnReason::overflow) keep(overflows, event.offset);
-        if (on->reason == TraceOnReason::enabled) began_again(last_.has_value() || event.before != 0);
+        if (on->reason == TraceOnReason::enabled) began_again(ran_ || event.before != 0);
     } else if (const auto* what = std::get_if<Inconsistency>(&event.what)) {
         without_image_ = false;
         keep(contradictions[static_cast<unsigned>(what->conflict)], event.offset, what->found.value,
@@ -134,8 +135,11 @@ void Troubles::note(const Event& event, const MapOffset& offset) {
         if (count->off) ++cycles.off;
     } else if (const auto* exception = std::get_if<Exception>(&event.what)) {
         after_exception_ = true;
-        if (exception->type->kind != ExceptionClass::reset) return;
-        const bool ran = last_.has_value() || event.before != 0;
+        if (exception->type->kind != ExceptionClass::reset) {
+            ran_ = true;  // only running code has such an exception
+            return;
+        }
+        const bool ran = ran_ || event.before != 0;
         keep(ran ? untraced : early_resets_, event.offset);
         if (ran) ++untraced_unsized;
     } else if (std::holds_alternative<Context>(event.what)) {

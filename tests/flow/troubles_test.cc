@@ -103,6 +103,22 @@ TEST(Troubles, AResetHidesWhatRanBeforeIt) {
     }
 }
 
+// A debug exception comes first, and its handler is left out: that code ran after trace began.
+TEST(Troubles, AnExceptionThatComesFirstHidesItsHandler) {
+    constexpr ExceptionType debug{.number = 1, .kind = ExceptionClass::breakpoint};
+    const std::vector<Step> steps{{.what = TraceOn{TraceOnReason::enabled}},
+                                  {.what = Exception{&debug, {}, {}}},
+                                  {.what = TraceOn{TraceOnReason::enabled}},
+                                  {.block = 0}};
+    for (std::size_t cut = 0; cut <= steps.size(); ++cut) {
+        const std::span<const Step> all(steps);
+        Troubles parts = counted(all.first(cut), 0);
+        parts += counted(all.subspan(cut), cut);
+        EXPECT_EQ(parts.handlers_left_out, 1U) << cut;
+        EXPECT_EQ(parts.resumptions, 0U) << cut;
+    }
+}
+
 TEST(Troubles, PartsOneAfterAnotherGiveTheWhole) {
     const Troubles whole = counted(stream, 0);
     for (std::size_t cut = 0; cut <= stream.size(); ++cut) {

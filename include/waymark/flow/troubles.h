@@ -72,6 +72,7 @@ private:
     void note(const Event& event, const MapOffset& offset);
     void began_again(bool ran);
     std::optional<Block> last_;                             // that ran
+    bool ran_ = false;                                      // something ran: a block, or code that had an exception
     bool without_image_ = false;                            // execution is in unknown code
     std::optional<bool> after_exception_;                   // nothing ran since an exception; nullopt: nothing came yet
     std::uint64_t early_handlers_{}, early_resumptions_{};  // these count only if something ran in an earlier part
