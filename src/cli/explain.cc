@@ -69,7 +69,7 @@ Result<std::vector<doctor::ExplainedSource>> explained(const UnitExplainOptions&
         std::error_code none;
         if (argument != "-" && !std::filesystem::exists(argument, none)) {
             if (argument.find('=') == argument.npos) {
-                if (!doctor::registers_called(argument).empty())
+                if (doctor::registers_called(argument))
                     return Error{Errc::usage, argument +
                                                   ": a name without a value shows the purpose of a register, and "
                                                   "cannot be given together with values or files; give it "
@@ -304,16 +304,22 @@ ordered_json unit_json(const doctor::ExplainedSource& unit) {
     return out;
 }
 
-/// The registers that the arguments name; empty if one of them is something else: a file, or a value.
-std::vector<doctor::NamedRegister> named_registers(const UnitExplainOptions& options) {
+/// The registers that the arguments name. Empty: one of them is something else, a file or a value. Errors: `not_found`:
+/// a register has no such field.
+Result<std::vector<doctor::NamedRegister>> named_registers(const UnitExplainOptions& options) {
     std::vector<doctor::NamedRegister> out;
     for (const std::string& argument : options.arguments) {
         std::error_code none;
         if (argument == "-" || argument.find('=') != argument.npos || std::filesystem::exists(argument, none))
-            return {};
+            return std::vector<doctor::NamedRegister>{};
         auto found = doctor::registers_called(argument);
-        if (found.empty()) return {};
-        std::move(found.begin(), found.end(), std::back_inserter(out));
+        if (!found) {
+            // A file that does not exist can have a point in its name too.
+            if (!doctor::registers_called(argument.substr(0, argument.find('.'))))
+                return std::vector<doctor::NamedRegister>{};
+            return found.error();
+        }
+        std::move(found->begin(), found->end(), std::back_inserter(out));
     }
     return out;
 }
@@ -322,19 +328,29 @@ std::string bits_text(const FieldReference& f) {
     return f.hi == f.lo ? std::to_string(f.hi) : fmt::format("{}:{}", f.hi, f.lo);
 }
 
+/// `0x418`, or `0x400 to 0x478, 16 registers`.
+std::string place_text(const doctor::NamedRegister& named) {
+    const RegisterReference& r = named.unit.registers.front();
+    if (r.places.size() == 1 || named.index) return r.places[named.index.value_or(0)];
+    return fmt::format("{} to {}, {} registers", r.places.front(), r.places.back(), r.places.size());
+}
+std::string name_text(const doctor::NamedRegister& named) {
+    const RegisterReference& r = named.unit.registers.front();
+    return named.index ? fmt::format("{}{}", r.name, *named.index + r.first) : std::string(r.name);
+}
+
 void print_register(Output& out, const doctor::NamedRegister& named, std::size_t columns) {
     const RegisterReference& r = named.unit.registers.front();
     print_indented(out,
-                   fmt::format("{}, {}: {}, {} bits at {}{}", r.name, r.title, named.unit.title, r.bits, r.place,
-                               r.count > 1 ? fmt::format(", the first of {}", r.count) : ""),
+                   fmt::format("{}, {}: {}, {} bits at {}", name_text(named), r.title, named.unit.title, r.bits,
+                               place_text(named)),
                    "", columns);
     if (!r.purpose.empty()) print_indented(out, r.purpose, "", columns);
-    if (!r.fields.empty()) out.write("\n");
+    if (!named.fields.empty()) out.write("\n");
     std::size_t wide = 0;
-    for (const FieldReference& f : r.fields)
-        if (f.name.size() <= 30 && (named.field.empty() || f.name == named.field)) wide = std::max(wide, f.name.size());
-    for (const FieldReference& f : r.fields) {
-        if (!named.field.empty() && f.name != named.field) continue;
+    for (const FieldReference& f : named.fields)
+        if (f.name.size() <= 30) wide = std::max(wide, f.name.size());
+    for (const FieldReference& f : named.fields) {
         const std::string head = fmt::format("  {:>5}  {:<{}}  ", bits_text(f), f.name, wide);
         if (f.name.size() <= wide) {
             print_indented(out, f.meaning, head, columns);
@@ -350,11 +366,12 @@ void print_register(Output& out, const doctor::NamedRegister& named, std::size_t
 ordered_json register_json(const doctor::NamedRegister& named) {
     const RegisterReference& r = named.unit.registers.front();
     ordered_json fields = ordered_json::array();
-    for (const FieldReference& f : r.fields)
-        if (named.field.empty() || f.name == named.field)
-            fields.push_back({{"name", f.name}, {"high", f.hi}, {"low", f.lo}, {"meaning", f.meaning}});
-    return {{"unit", named.unit.title}, {"name", r.name}, {"title", r.title},     {"place", r.place},
-            {"count", r.count},         {"bits", r.bits}, {"purpose", r.purpose}, {"fields", std::move(fields)}};
+    for (const FieldReference& f : named.fields)
+        fields.push_back({{"name", f.name}, {"high", f.hi}, {"low", f.lo}, {"meaning", f.meaning}});
+    std::vector<std::string> places = r.places;
+    if (named.index) places = {r.places[*named.index]};
+    return {{"unit", named.unit.title}, {"name", name_text(named)}, {"title", r.title},           {"places", places},
+            {"bits", r.bits},           {"purpose", r.purpose},     {"fields", std::move(fields)}};
 }
 
 /// What registers are for, without values.
@@ -375,7 +392,9 @@ ExitStatus show_registers(const std::vector<doctor::NamedRegister>& named, const
 }
 
 ExitStatus explain(const UnitExplainOptions& options) {
-    if (const auto named = named_registers(options); !named.empty()) return show_registers(named, options);
+    const auto named = named_registers(options);
+    if (!named) return fail(named.error());
+    if (!named->empty()) return show_registers(*named, options);
     if (const auto core = isa::check_core("--core", options.core); !options.core.empty() && !core)
         return fail(core.error());
     const auto units = explained(options);

@@ -1,9 +1,10 @@
 #include "waymark/doctor/register_reference.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 
 #include "waymark/dpu/register_reference.h"
 #include "waymark/pipeline/protocols.h"
@@ -15,15 +16,40 @@ namespace waymark::doctor {
 
 namespace {
 
-/// Whether `written`, in capitals, is the name of this register, or that without its last R.
-bool is_name(std::string_view written, const RegisterReference& r) {
-    return written == r.name || std::string(written) + "R" == r.name;
+/// A name in capitals without underlines: manuals write ITM_TCR, captures ITMTCR.
+std::string plain(std::string_view name) {
+    std::string out = protocol::upper(name);
+    std::erase(out, '_');
+    return out;
 }
-/// Whether `written`, in capitals, is the name of one register of this group: `TRCACVR3`.
-bool is_one_of(std::string_view written, const RegisterReference& r) {
-    if (r.count == 1 || !written.starts_with(r.name) || written.size() == r.name.size()) return false;
-    return std::all_of(written.begin() + static_cast<std::ptrdiff_t>(r.name.size()), written.end(),
-                       [](unsigned char c) { return std::isdigit(c) != 0; });
+
+/// Whether `written`, a plain name, is the name of this register, or that without its last R.
+bool is_name(std::string_view written, const RegisterReference& r) {
+    const std::string name = plain(r.name);
+    return written == name || std::string(written) + "R" == name;
+}
+/// The index of the register of this group that `written`, a plain name, is: 3 for `TRCACVR3`; none if it is no such
+/// name or the group is smaller.
+std::optional<unsigned> index_in(std::string_view written, const RegisterReference& r) {
+    const std::string name = plain(r.name);
+    if (r.places.size() == 1 || !written.starts_with(name)) return std::nullopt;
+    const std::string_view digits = written.substr(name.size());
+    unsigned number = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+    if (number < r.first || number - r.first >= r.places.size()) return std::nullopt;
+    return number - r.first;
+}
+
+/// The fields of a register that `written`, in capitals, means: all if it is empty.
+std::vector<FieldReference> fields_meant(std::string_view written, const RegisterReference& r) {
+    if (written.empty()) return r.fields;
+    std::vector<FieldReference> out;
+    for (const FieldReference& f : r.fields) {
+        const std::string name = protocol::upper(f.name);
+        if (name == written || name.starts_with(std::string(written) + ".")) out.push_back(f);
+    }
+    return out;
 }
 
 std::string lower(std::string_view text) {
@@ -59,26 +85,34 @@ std::vector<UnitReference> register_references() {
     return out;
 }
 
-std::vector<NamedRegister> registers_called(std::string_view name) {
+Result<std::vector<NamedRegister>> registers_called(std::string_view name) {
     const std::size_t dot = name.find('.');
-    const std::string written = protocol::upper(name.substr(0, dot));
+    const std::string written = plain(name.substr(0, dot));
     const std::string field = dot == name.npos ? std::string() : protocol::upper(name.substr(dot + 1));
     const std::vector<UnitReference> units = register_references();
     std::vector<NamedRegister> out;
-    const auto add = [&](auto means) {
-        for (const UnitReference& unit : units)
-            for (const RegisterReference& r : unit.registers) {
-                if (!means(written, r)) continue;
-                std::string_view found;
-                for (const FieldReference& f : r.fields)
-                    if (protocol::upper(f.name) == field) found = f.name;
-                if (field.empty() || !found.empty())
-                    out.push_back({{unit.title, unit.document, unit.specification, {r}}, found});
-            }
+    std::string without_field;
+    const auto add = [&](const UnitReference& unit, const RegisterReference& r, std::optional<unsigned> index) {
+        NamedRegister named{{unit.title, unit.document, unit.specification, {r}}, fields_meant(field, r), index};
+        if (!field.empty() && named.fields.empty()) {
+            std::vector<std::string_view> has;
+            for (const FieldReference& f : r.fields) has.push_back(f.name);
+            without_field = fmt::format("{} has no such field; it has {}", r.name, fmt::join(has, ", "));
+            return;
+        }
+        out.push_back(std::move(named));
     };
-    add(is_name);
-    if (out.empty()) add(is_one_of);
-    return out;
+    for (const UnitReference& unit : units)
+        for (const RegisterReference& r : unit.registers)
+            if (is_name(written, r)) add(unit, r, std::nullopt);
+    if (out.empty() && without_field.empty())
+        for (const UnitReference& unit : units)
+            for (const RegisterReference& r : unit.registers)
+                if (const auto index = index_in(written, r)) add(unit, r, index);
+    if (!out.empty()) return out;
+    if (!without_field.empty()) return Error{Errc::not_found, fmt::format("{}: {}", name, without_field)};
+    return Error{Errc::not_found,
+                 fmt::format("{}: no unit has a register of that name; docs/registers/ lists them", name)};
 }
 
 std::string document_of(const UnitReference& unit) {
@@ -91,13 +125,13 @@ std::string document_of(const UnitReference& unit) {
         unit.title, unit.specification);
     out += "| Register | Place | Title |\n|---|---|---|\n";
     for (const RegisterReference& r : unit.registers)
-        out += fmt::format("| [{0}](#{1}) | {2} | {3} |\n", r.name, lower(r.name), r.place, cell(r.title));
+        out += fmt::format("| [{0}](#{1}) | {2} | {3} |\n", r.name, lower(r.name), r.places.front(), cell(r.title));
     for (const RegisterReference& r : unit.registers) {
         out += fmt::format("\n## {}\n\n", r.name);
         std::string title(r.title);
         if (!title.empty()) title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
-        out += fmt::format("{}: {} bits at {}", title, r.bits, r.place);
-        if (r.count > 1) out += fmt::format(", the first of {}", r.count);
+        out += fmt::format("{}: {} bits at {}", title, r.bits, r.places.front());
+        if (r.places.size() > 1) out += fmt::format(" to {}, {} registers", r.places.back(), r.places.size());
         out += '.';
         if (!r.purpose.empty()) out += fmt::format(" {}", r.purpose);
         out += '\n';

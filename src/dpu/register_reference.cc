@@ -120,7 +120,7 @@ UnitReference register_reference() {
     UnitReference out{"Debug and Profiling Unit (DPU)", "dpu", "dpu", {}};
     const Registers all;
     Registers::for_each(all, [&]<class Register>(const Register&) {
-        out.registers.push_back(reference_of<Register>(fmt::format("{:#04x}", Register::offset), 1, meanings));
+        out.registers.push_back(reference_of<Register>(fmt::format("{:#04x}", Register::offset), meanings));
     });
     return out;
 }

@@ -51,7 +51,7 @@ constexpr RegisterMeaning meanings[] = {
 template <class Register>
 RegisterReference place_of() {
     RegisterReference out = reference_of<Register>(
-        fmt::format("register {:#04x}, offset {:#05x}", Register::number, 4 * Register::number), 1, meanings);
+        fmt::format("register {:#04x}, offset {:#05x}", Register::number, 4 * Register::number), meanings);
     // The PTM has more fields in a register that both units have.
     std::erase_if(out.fields, [](const FieldReference& f) { return f.meaning.empty(); });
     return out;

@@ -366,8 +366,13 @@ UnitReference register_reference() {
         "Embedded Trace Macrocell v4 (ETMv4) and Embedded Trace Extension (ETE)", "etm4", "etm4-registers", {}};
     const Registers all;
     Registers::for_each(all, [&]<class Register>(const Register&, unsigned offset) {
-        if (offset == Register::offset)
-            out.registers.push_back(reference_of<Register>(fmt::format("{:#05x}", offset), Register::count, meanings));
+        std::string place = fmt::format("{:#05x}", offset);
+        if (offset != Register::offset) return out.registers.back().places.push_back(std::move(place));
+        out.registers.push_back(reference_of<Register>(std::move(place), meanings));
+        // Selectors 0 and 1 are fixed; names of these groups go on from the register before.
+        if (Register::name == Trcrsctlr::name) out.registers.back().first = 2;
+        if (Register::name == Trcimspec::name) out.registers.back().first = 1;
+        if (Register::name == Trcpidr5::name) out.registers.back().first = 5;
     });
     return out;
 }

@@ -26,7 +26,7 @@ constexpr RegisterMeaning meanings[] = {
 }  // namespace
 
 UnitReference register_reference() {
-    return {"Instrumentation Trace Macrocell (ITM)", "itm", "itm", {reference_of<Itmtcr>("0xe0000e80", 1, meanings)}};
+    return {"Instrumentation Trace Macrocell (ITM)", "itm", "itm", {reference_of<Itmtcr>("0xe0000e80", meanings)}};
 }
 
 }  // namespace waymark::itm

@@ -35,9 +35,9 @@ UnitReference register_reference() {
     return {"Micro Trace Buffer (MTB)",
             "mtb",
             "mtb",
-            {reference_of<MtbPosition>("0x000", 1, meanings), reference_of<MtbMaster>("0x004", 1, meanings),
-             reference_of<MtbFlow>("0x008", 1, meanings), reference_of<MtbBase>("0x00c", 1, meanings),
-             reference_of<Vtor>("0xe000ed08 of the core", 1, meanings)}};
+            {reference_of<MtbPosition>("0x000", meanings), reference_of<MtbMaster>("0x004", meanings),
+             reference_of<MtbFlow>("0x008", meanings), reference_of<MtbBase>("0x00c", meanings),
+             reference_of<Vtor>("0xe000ed08 of the core", meanings)}};
 }
 
 }  // namespace waymark::mtb

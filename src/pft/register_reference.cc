@@ -148,13 +148,14 @@ constexpr RegisterMeaning meanings[] = {
 UnitReference register_reference() {
     UnitReference out{"Program Trace Macrocell (PTM)", "ptm", "pft", {}};
     const Registers all;
-    std::string_view last;
     Registers::for_each(all, [&]<class Register>(const Register&) {
-        if (last == Register::name) return;
-        last = Register::name;
-        out.registers.push_back(reference_of<Register>(
-            fmt::format("register {:#04x}, offset {:#05x}", Register::number, 4 * Register::number), Register::count,
-            meanings));
+        const bool again = !out.registers.empty() && out.registers.back().name == Register::name;
+        const unsigned number =
+            Register::number + (again ? static_cast<unsigned>(out.registers.back().places.size()) : 0U);
+        std::string place = fmt::format("register {:#04x}, offset {:#05x}", number, 4 * number);
+        if (again) return out.registers.back().places.push_back(std::move(place));
+        out.registers.push_back(reference_of<Register>(std::move(place), meanings));
+        out.registers.back().first = 1;
     });
     return out;
 }

@@ -12,7 +12,7 @@ namespace {
 
 RegisterReference reference(std::uint32_t offset, std::string_view title, std::string_view purpose,
                             std::vector<FieldReference> fields) {
-    return {Tmc::register_name(offset), title, fmt::format("{:#05x}", offset), 1, 32, purpose, std::move(fields)};
+    return {Tmc::register_name(offset), title, {fmt::format("{:#05x}", offset)}, 32, purpose, std::move(fields)};
 }
 std::vector<FieldReference> whole(std::string_view meaning) { return {{"value", 31, 0, meaning}}; }
 
@@ -31,7 +31,7 @@ UnitReference register_reference() {
                    {"Triggered", 1, 1, "circular mode: 1: the Trigger Event happened in this capture"},
                    {"Full", 0, 0,
                     "circular mode: 1: RWP wrapped, so older trace is gone; it does not say how much. FIFO "
-                    "modes: 1: less than BUFWM is free"}}),
+                    "modes: 1: not more than BUFWM words are free"}}),
         reference(Tmc::rrd, "RAM read data", "", whole("the next word of the memory; 0xffffffff: there is none")),
         reference(Tmc::rrp, "RAM read pointer", "An ETB counts words, a TMC bytes; of an ETR it is an address.",
                   whole("where RRD reads next")),

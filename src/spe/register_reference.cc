@@ -145,7 +145,7 @@ UnitReference register_reference() {
     const Registers all;
     Registers::for_each(all, [&]<class Register>(const Register&) {
         std::string place = Register::name == Pstate::name ? "not a register" : to_text(Register::encoding);
-        out.registers.push_back(reference_of<Register>(std::move(place), 1, meanings));
+        out.registers.push_back(reference_of<Register>(std::move(place), meanings));
     });
     return out;
 }

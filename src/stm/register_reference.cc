@@ -24,7 +24,7 @@ UnitReference register_reference() {
     return {"System Trace Macrocell (STM)",
             "stm",
             "stm",
-            {reference_of<Stmtcsr>("0xe80", 1, meanings), reference_of<Stmhemastr>("0xdf4", 1, meanings)}};
+            {reference_of<Stmtcsr>("0xe80", meanings), reference_of<Stmhemastr>("0xdf4", meanings)}};
 }
 
 }  // namespace waymark::stm

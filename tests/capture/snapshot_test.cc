@@ -425,7 +425,7 @@ const Wrong wrong_things[] = {
     {"core_source_core", "s/trace.ini", "core_b=flow_b", "core_b=core_a",
      "s/trace.ini:13: Device 'core_a' is no trace source"},
     {"core_twice", "s/trace.ini", "core_b=flow_b", "core_b=flow_b\ncore_b=flow_a",
-     "s/trace.ini:14: Core 'core_b' has a trace source already (line 13)"},
+     "s/trace.ini:14: Core 'core_b' has a trace source already, in line 13"},
     {"source_of_two_cores", "s/trace.ini", "core_b=flow_b", "core_b=flow_a",
      "s/trace.ini:13: Trace source 'flow_a' traces core 'core_a' already"},
     {"location_unknown", "s/trace.ini", "core_b=flow_b", "core_b=@dap:2",

@@ -17,7 +17,7 @@ TEST(RegisterReference, EveryFieldHasAMeaning) {
         for (const RegisterReference& r : unit.registers) {
             EXPECT_TRUE(names.insert(r.name).second) << unit.title << ": " << r.name << " is there twice";
             EXPECT_FALSE(r.title.empty()) << r.name;
-            EXPECT_FALSE(r.place.empty()) << r.name;
+            EXPECT_FALSE(r.places.empty()) << r.name;
             for (const FieldReference& f : r.fields) {
                 EXPECT_FALSE(f.meaning.empty()) << unit.title << ": " << r.name << "." << f.name;
                 EXPECT_TRUE(f.lo <= f.hi && f.hi < r.bits) << r.name << "." << f.name;
@@ -42,23 +42,37 @@ TEST(RegisterReference, Documents) {
 
 TEST(RegisterReference, Names) {
     const auto only = [](std::string_view name) {
-        const std::vector<NamedRegister> found = registers_called(name);
-        return found.size() == 1 ? std::string(found[0].unit.registers.at(0).name) + "." + std::string(found[0].field)
-                                 : std::to_string(found.size()) + " registers";
+        const auto found = registers_called(name);
+        if (!found) return found.error().message;
+        if (found->size() != 1) return std::to_string(found->size()) + " registers";
+        const NamedRegister& one = found->front();
+        std::string out(one.unit.registers.at(0).name);
+        out += " at " + one.unit.registers[0].places.at(one.index.value_or(0));
+        if (name.find('.') != name.npos)
+            for (const FieldReference& f : one.fields) out += " " + std::string(f.name);
+        return out;
     };
-    EXPECT_EQ(only("TRCCONFIGR"), "TRCCONFIGR.");
-    EXPECT_EQ(only("trcconfig"), "TRCCONFIGR.");
-    EXPECT_EQ(only("trcconfigr.bb"), "TRCCONFIGR.BB");
-    EXPECT_EQ(only("TRCACVR3"), "TRCACVR.");
-    EXPECT_EQ(only("trcidr5"), "TRCIDR5.");
-    EXPECT_EQ(only("TRCCONFIGR3"), "0 registers");
-    EXPECT_EQ(only("TRCCONFIGR.XY"), "0 registers");
-    EXPECT_EQ(only("PMBSR_EL1.COLL"), "PMBSR_EL1.COLL");
-    EXPECT_EQ(only("DP_TC.TMODE"), "DP_TC.TMODE");
-    EXPECT_EQ(only("FFCR.StopOnFl"), "FFCR.StopOnFl");
+    constexpr std::string_view none = "no unit has a register of that name; docs/registers/ lists them";
+    EXPECT_EQ(only("TRCCONFIGR"), "TRCCONFIGR at 0x010");
+    EXPECT_EQ(only("trcconfig"), "TRCCONFIGR at 0x010");
+    EXPECT_EQ(only("trcconfigr.bb"), "TRCCONFIGR at 0x010 BB");
+    EXPECT_EQ(only("TRCVICTLR.EVENT"), "TRCVICTLR at 0x080 EVENT.TYPE EVENT.SEL");
+    EXPECT_EQ(only("TRCACVR3"), "TRCACVR at 0x418");
+    EXPECT_EQ(only("TRCACVR16"), "TRCACVR16: " + std::string(none));
+    EXPECT_EQ(only("TRCRSCTLR31"), "TRCRSCTLR at 0x27c");
+    EXPECT_EQ(only("TRCRSCTLR1"), "TRCRSCTLR1: " + std::string(none));
+    EXPECT_EQ(only("ETMACVR16"), "ETMACVR at register 0x1f, offset 0x07c");
+    EXPECT_EQ(only("ETMACVR0"), "ETMACVR0: " + std::string(none));
+    EXPECT_EQ(only("trcidr5"), "TRCIDR5 at 0x1f4");
+    EXPECT_EQ(only("TRCCONFIGR3"), "TRCCONFIGR3: " + std::string(none));
+    EXPECT_EQ(only("TRCPRGCTLR.XY"), "TRCPRGCTLR.XY: TRCPRGCTLR has no such field; it has EN");
+    EXPECT_EQ(only("PMBSR_EL1.COLL"), "PMBSR_EL1 at S3_0_C9_C10_3 COLL");
+    EXPECT_EQ(only("DP_TC.TMODE"), "DP_TC at 0x7c TMODE");
+    EXPECT_EQ(only("FFCR.StopOnFl"), "FFCR at 0x304 StopOnFl");
+    EXPECT_EQ(only("ITM_TCR"), "ITMTCR at 0xe0000e80");
     EXPECT_EQ(only("ETMCR"), "2 registers");  // of a PTM and of an ETMv3
-    EXPECT_EQ(only(""), "0 registers");
-    EXPECT_EQ(only("R"), "0 registers");
+    EXPECT_EQ(only(""), ": " + std::string(none));
+    EXPECT_EQ(only("R"), "R: " + std::string(none));
 }
 
 }  // namespace

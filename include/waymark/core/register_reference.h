@@ -24,14 +24,14 @@ struct FieldReference {
     std::string_view meaning;  ///< empty: the unit's table lacks it, which a test refuses
 };
 
-/// A register as the reference shows it, or a group of equal registers at consecutive places.
+/// A register as the reference shows it, or a group of equal registers: TRCACVR0 to TRCACVR15.
 struct RegisterReference {
     std::string_view name, title;
-    std::string place;                   ///< of the first: `0x010`, `register 0x79 (0x1e4)`, `S3_0_C9_C9_0`
-    unsigned count = 1;                  ///< of registers in the group
+    std::vector<std::string> places;     ///< of each register of the group: `0x010`, `S3_0_C9_C9_0`
     unsigned bits = 32;                  ///< of its value: 32 or 64
     std::string_view purpose;            ///< a sentence or two; may be empty
     std::vector<FieldReference> fields;  ///< from the highest bit down, without reserved bits
+    unsigned first = 0;                  ///< number of the first register of a group in names
 };
 
 /// The registers of one kind of unit.
@@ -51,18 +51,16 @@ struct UnitReference {
     return meaning_of(table, name.substr(dot));
 }
 
-/// The reference of a register of this type. `fields_of()` says which fields it has; `table` lives as long as the
-/// result.
+/// The reference of a register of this type, of which the first is at `place`. `fields_of()` says which fields it has;
+/// `table` lives as long as the result.
 template <class Register>
-[[nodiscard]] RegisterReference reference_of(std::string place, unsigned count,
-                                             std::span<const RegisterMeaning> table) {
-    RegisterReference out{Register::name,
-                          Register::title,
-                          std::move(place),
-                          count,
-                          8 * register_bytes<Register>,
-                          meaning_of(table, Register::name),
-                          {}};
+[[nodiscard]] RegisterReference reference_of(std::string place, std::span<const RegisterMeaning> table) {
+    RegisterReference out;
+    out.name = Register::name;
+    out.title = Register::title;
+    out.places.push_back(std::move(place));
+    out.bits = 8 * register_bytes<Register>;
+    out.purpose = meaning_of(table, Register::name);
     for (const RegisterField& field : fields_of(Register{})) {
         if (field.reserved() || field.name.starts_with("other[") || field.name == "reserved") continue;
         out.fields.push_back({field.name, field.hi, field.lo,
