@@ -217,13 +217,14 @@ std::size_t column_of_characters(std::string_view text) {
         const auto colon = line.find(':');
         if (colon == line.npos || line.find('|') != line.npos) continue;
         ++lines;
+        const auto other = std::find_if(line.rbegin(), std::make_reverse_iterator(line.begin() + colon + 1),
+                                        [](char c) { return !is_hex(c) && c != ' ' && c != '\r'; });
+        const auto last = static_cast<std::size_t>(line.rend() - other);  // the number of signs up to that one
         // Characters may hold blanks themselves, so every column counts that other signs than digits follow.
         for (auto at = line.find("  ", colon + 1); at != line.npos; at = line.find("  ", at)) {
             at = line.find_first_not_of(' ', at);
-            if (at == line.npos) break;
-            const std::string_view rest = line.substr(at);
-            if (std::any_of(rest.begin(), rest.end(), [](char c) { return !is_hex(c) && c != ' ' && c != '\r'; }))
-                ++columns[at];
+            if (at == line.npos || at >= last) break;
+            ++columns[at];
         }
     }
     const auto most = std::max_element(columns.begin(), columns.end(),

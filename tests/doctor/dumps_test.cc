@@ -224,6 +224,12 @@ TEST_F(Dumps, RepeatedNumbersAreBounded) {
     std::string mixed;
     for (unsigned i = 0; i < 20'000; ++i) mixed += "0x1 2 ";
     EXPECT_TRUE(examined(characters(mixed)).sources.empty());
+    // One long line of digits that may all be characters, too.
+    for (const std::string end : {"\n", "x\n"}) {
+        std::string columns = "0x20000000: ";
+        for (unsigned i = 0; i < 350'000; ++i) columns += "a  ";
+        EXPECT_TRUE(examined(characters(columns + end)).sources.empty());
+    }
 }
 
 TEST_F(Dumps, TextThatHoldsTraceIsReadAsTheTrace) {
