@@ -58,7 +58,10 @@ Identity identify(const std::vector<Stretch>& stretches, bool framed, const Prot
         if (sync.empty() || protocol->words().sync_bytes != sync) continue;
         Identity other;
         other.tried = out.tried;
-        if (protocol->identify(stretches, other)) out = std::move(other);
+        if (protocol->identify(stretches, other))
+            out = std::move(other);
+        else
+            out.tried = std::move(other.tried);
     }
     return out;
 }

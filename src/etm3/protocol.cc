@@ -263,9 +263,11 @@ std::vector<Stretch> part_of(const std::vector<Stretch>& stretches) {
 }
 
 /// Without data trace, or, where data packets are in the way of that, with the one that leaves the fewest errors.
-std::vector<Likeness> alternatives(const std::vector<Stretch>& stretches) {
+/// `data_tried`: whether configurations with data trace were compared, too.
+std::vector<Likeness> alternatives(const std::vector<Stretch>& stretches, bool& data_tried) {
     std::vector<Likeness> out = alternatives(stretches, false, false);
-    if (best_of(out).errors < 2 || best_of(out).asyncs == 0) return out;
+    data_tried = best_of(out).errors >= 2 && best_of(out).asyncs != 0;
+    if (!data_tried) return out;
     const std::vector<Stretch> part = part_of(stretches);
     const std::vector<Likeness> none = alternatives(part, false, false);
     const std::uint64_t errors_without = best_of(none).errors;
@@ -458,12 +460,14 @@ public:
 };
 
 bool ProtocolRow::identify(const std::vector<Stretch>& stretches, protocol::Identity& out) const {
-    const std::vector<Likeness> all = alternatives(stretches);
+    bool data_tried = false;
+    const std::vector<Likeness> all = alternatives(stretches, data_tried);
     const Likeness* const best = &best_of(all);
-    constexpr std::size_t without_data = 32;
-    out.tried.push_back({fmt::format("ETMv3, {} configurations of instruction trace{}", without_data,
-                                     all.size() > without_data ? ", and as many with data trace" : ""),
-                         "at best " + best->verdict()});
+    constexpr unsigned without_data = 32, kinds_of_data = 3;  // addresses, values, both
+    out.tried.push_back(
+        {fmt::format("ETMv3, {} configurations of instruction trace{}", without_data,
+                     data_tried ? fmt::format(", and {} with data trace", without_data * kinds_of_data) : ""),
+         "at best " + best->verdict()});
     if (!best->enough()) return false;
     if (is_rather_ptm(stretches, *best)) {
         out.tried.back().result += "; Program Flow Trace fits better";
