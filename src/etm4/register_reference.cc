@@ -253,7 +253,8 @@ constexpr RegisterMeaning meanings[] = {
     {"TRCIDR7", "Has no fields."},
     {"TRCRSCTLR",
      "Resource selectors 2 to 31; selectors 2n and 2n+1 are a pair. A selector is true if any of its "
-     "resources is. The event of a pair A, B is ((A xor A.INV) and (B xor B.INV)) xor PAIRINV."},
+     "resources is. The event of a pair A, B is ((A xor A.INV) and (B xor B.INV)) xor PAIRINV; with "
+     "PAIRINV, A.INV, B.INV = 0, 0, 1 or 1, 1, 0, which are reserved, it is not defined."},
     {"TRCRSCTLR.PAIRINV", "even selectors: 1: the result of the pair is inverted"},
     {"TRCRSCTLR.INV", "1: the selected result is inverted"},
     {"TRCRSCTLR.GROUP",
