@@ -12,6 +12,7 @@
 #include <memory>
 #include <set>
 
+#include "kernel_modules.h"
 #include "waymark/analysis/flow_sink.h"
 #include "waymark/analysis/image_tables.h"
 #include "waymark/answers/account_effects.h"
@@ -197,12 +198,13 @@ private:
              "Compare shares, with their intervals; record without strobing, start and stop for counts."});
     }
 
-    /// Where the files of programs were mapped that ran at user level.
+    /// Where the files of programs were mapped that ran at user level. Addresses of a 32-bit kernel are low, so names
+    /// count as well.
     [[nodiscard]] answers::AddressRanges user_level() const {
         constexpr std::uint64_t kernel = std::uint64_t{1} << 63;
         answers::AddressRanges out;
         for (const capture::Module& m : session_.capture.modules.modules)
-            if (m.address.value < kernel) out.add(m.address.value, m.bytes, 0);
+            if (m.address.value < kernel && !is_kernel(m.file)) out.add(m.address.value, m.bytes, 0);
         return out;
     }
     /// The thread's last name.

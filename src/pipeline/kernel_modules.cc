@@ -27,6 +27,11 @@ bool is_kernel_module(std::string_view file) {
     return end != name.npos && end != 0 && (end + 3 == name.size() || name[end + 3] == '.');
 }
 
+bool is_kernel(std::string_view file) {
+    return file.starts_with("[kernel.kallsyms]") || file.starts_with("[guest.kernel.kallsyms") ||
+           is_kernel_module(file);
+}
+
 std::string kernel_module_name(std::string_view file) {
     std::string name = fs::path(file).filename().string();
     if (name.size() > 2 && name.front() == '[' && name.back() == ']') return name.substr(1, name.size() - 2);

@@ -17,6 +17,9 @@ namespace waymark::pipeline {
 
 /// Whether a file that the kernel mapped is a module: `/lib/modules/…/x.ko`, perhaps compressed, or `[x]`.
 [[nodiscard]] bool is_kernel_module(std::string_view file);
+/// Whether a kernel was mapped, also a guest's, or a module: `[kernel.kallsyms]_text`, `[guest.kernel.kallsyms]`, or
+/// is_kernel_module().
+[[nodiscard]] bool is_kernel(std::string_view file);
 /// Whether the name is `[x]`, so that the path of the module is not known.
 [[nodiscard]] bool is_module_without_path(std::string_view file);
 /// The kernel's own name for a module: `x_y` for `/lib/x-y.ko.xz` and for `[x_y]`.

@@ -20,6 +20,10 @@ TEST(KernelModules, AreKnownByTheirNames) {
          {"/usr/bin/x", "/lib/x.kou", "/tmp/.ko", "[kernel.kallsyms]_text", "[vdso]", "[vdso32]", "[vvar]", "[vectors]",
           "[sigpage]", "[uprobes]", "[vsyscall]", "[bpf]", "[guest.kernel]", "[]", "[x", "x]", "/a.ko.d/x"})
         EXPECT_FALSE(is_kernel_module(file)) << file;
+    for (const char* file :
+         {"[kernel.kallsyms]", "[kernel.kallsyms]_text", "[guest.kernel.kallsyms]", "[x]", "/lib/x.ko"})
+        EXPECT_TRUE(is_kernel(file)) << file;
+    for (const char* file : {"/usr/bin/x", "[vdso]", "[vectors]", "//anon", ""}) EXPECT_FALSE(is_kernel(file)) << file;
     EXPECT_TRUE(is_module_without_path("[x]"));
     EXPECT_FALSE(is_module_without_path("/x.ko"));
     EXPECT_FALSE(is_module_without_path("[]"));
