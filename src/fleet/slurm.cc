@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -179,11 +180,11 @@ struct QueueLine {
     std::string id, what, state, reason;
 };
 
-Result<std::vector<QueueLine>> queue_of(const JobFolder& job) {
+Result<std::vector<QueueLine>> queue_of(const JobFolder& job, bool patient = false) {
     std::map<std::string, std::string> ours;
     for (const SlurmJob& j : submitted_jobs(job)) ours[j.id] = j.what;
     WM_ASSIGN_OR_RETURN(const std::string queue,
-                        ask_slurm({"squeue", "--noheader", "--array", "--me", "--format=%F|%T|%r"}));
+                        ask_slurm_patiently({"squeue", "--noheader", "--array", "--me", "--format=%F|%T|%r"}, patient));
     std::vector<QueueLine> out;
     std::istringstream in(queue);
     for (std::string line; std::getline(in, line);) {
@@ -317,6 +318,16 @@ private:
     Submission out_;
 };
 
+/// Whether another round is under way already, as when Slurm runs this job again after it had submitted one. The tasks
+/// that this job waited for have ended.
+Result<bool> newer_round_queued(const JobFolder& job) {
+    const char* const own = std::getenv("SLURM_JOB_ID");
+    WM_ASSIGN_OR_RETURN(const std::vector<QueueLine> lines, queue_of(job, true));
+    return std::any_of(lines.begin(), lines.end(), [&](const QueueLine& line) {
+        return line.state != "COMPLETING" && (own != nullptr ? line.id != own : line.what != "next");
+    });
+}
+
 Result<Submission> begin(const JobFolder& job, SlurmOptions options) {
     WM_ASSIGN_OR_RETURN(const std::vector<std::uint32_t> numbers, shards_to_run(job, true));
     std::optional<FolderLock> lock;
@@ -352,15 +363,16 @@ Result<Submission> resume_job(const JobFolder& job) {
 }
 
 Result<Submission> next_round(const JobFolder& job) {
+    // First the lock: whoever held it may have begun another round.
+    WM_ASSIGN_OR_RETURN(const FolderLock lock, begin_submitting(job, FolderLock::Held::waits));
     WM_ASSIGN_OR_RETURN(SubmissionState state, read_state_of_submission(job));
     WM_ASSIGN_OR_RETURN(const Manifest manifest, read_manifest(job));
     WM_ASSIGN_OR_RETURN(const std::vector<std::uint32_t> numbers, shards_to_run(job, true));
     const bool again = !numbers.empty() && state.round < state.options.retries;
     const bool levels = !state.merging && merge_levels(manifest.shards) > 0;
-    std::optional<FolderLock> lock;
     if ((again && !state.merging) || levels) {
-        WM_ASSIGN_OR_RETURN(FolderLock taken, begin_submitting(job, FolderLock::Held::waits));
-        lock.emplace(std::move(taken));
+        WM_ASSIGN_OR_RETURN(const bool newer, newer_round_queued(job));
+        if (newer) return Submission{};
     }
     if (again && !state.merging) {
         ++state.round;

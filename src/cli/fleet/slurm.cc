@@ -26,6 +26,10 @@ ExitStatus report(const fleet::JobFolder& job, const Result<fleet::Submission>& 
     if (!submission) return fail(submission.error());
     for (const std::string& problem : submission->problems) say("warning", problem);
     if (submission->merge_now) return merge_and_report(job, {});
+    if (submission->jobs.empty() && submission->problems.empty()) {
+        say("note", "another round is queued or running already, so nothing was submitted");
+        return decoded;
+    }
     for (const fleet::SlurmJob& j : submission->jobs)
         say("note", fmt::format("submitted {} as job {}: {}", j.what, j.id, counted(j.tasks, "task")));
     say("note", fmt::format("waymark fleet status {} shows how far it is; the result will be {}",
