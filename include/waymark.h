@@ -502,9 +502,10 @@ WM_API const char* wm_exception_name(size_t index);  ///< NULL: there are fewer
 /// A signal from outside the unit changes, for what is executed from here on; a branch that was executed last counts as
 /// executed after it, since only the next instruction shows how it came out. `signal`: `NIDEN`, `DBGEN`, `SPNIDEN`,
 /// `SPIDEN` (debug authentication: 1, 0, 1, 0 at first), `power` (1 at first; when it comes back, the unit is
-/// programmed as before) or `os_lock` (0 at first). What is executed meanwhile is not in the trace. `value`: 0 or 1.
-/// WM_USAGE: another signal or value, one that the unit does not have, or `power` or `os_lock` before anything was
-/// executed.
+/// programmed as before) or `os_lock` (0 at first). What is executed meanwhile is not in the trace. `value`: 0 or 1;
+/// WM_SIGNAL_CHECK: nothing changes, and the status is that of a change. WM_USAGE: another signal or value, one that
+/// the unit does not have, `power` or `os_lock` before anything was executed, or any after wm_model_finish.
+#define WM_SIGNAL_CHECK (-1)
 WM_API wm_status wm_model_signal(wm_model* model, const char* signal, int value, wm_error** error);
 /// The program ended; completes the trace.
 WM_API wm_status wm_model_finish(wm_model* model, wm_error** error);

@@ -331,7 +331,9 @@ wm_status wm_model_signal(wm_model* model, const char* signal, int value, wm_err
             return capi::fail(error, WM_USAGE, fmt::format("the signal {}: {}", signal, why));
         };
         if (makes == nullptr || signals == nullptr) return refuse("the model of this unit has none");
-        if (value != 0 && value != 1) return refuse(fmt::format("it is 0 or 1, not {}", value));
+        const bool only_check = value == WM_SIGNAL_CHECK;
+        if (value != 0 && value != 1 && !only_check) return refuse(fmt::format("it is 0 or 1, not {}", value));
+        if (model->finished) return refuse("the model is finished: nothing more can be executed");
         const flow::MakesUnitSignals::Signals has = makes->signals(model->options);
         const std::string_view name = signal;
         const bool on = value == 1;
@@ -345,13 +347,15 @@ wm_status wm_model_signal(wm_model* model, const char* signal, int value, wm_err
         if (!has.non_secure && (name == "NIDEN" || name == "DBGEN"))
             return refuse("the unit always traces Non-secure state");
         if (level != nullptr) {
+            if (only_check) return WM_OK;
             *level = on;
             if (model->started) signals->permit(model->permission(), model->cycle);
             return WM_OK;
         }
-        if (!model->started || model->finished) return refuse("nothing was executed yet, or the model is finished");
+        if (!model->started) return refuse("nothing was executed yet");
+        if (name == "os_lock" && !has.os_lock) return refuse("the unit has no OS Lock");
+        if (only_check) return WM_OK;
         if (name == "os_lock") {
-            if (!has.os_lock) return refuse("the unit has no OS Lock");
             signals->set_os_lock(on, model->cycle);
             return WM_OK;
         }

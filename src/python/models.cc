@@ -1,5 +1,6 @@
 /// Models of trace units.
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "module.h"
@@ -47,8 +48,12 @@ public:
         s.context_id = context_id.value_or(0);
         call([&](wm_error** error) { return wm_model_state(model_, &s, error); });
     }
-    void signal(const std::string& name, bool value) {
-        call([&](wm_error** error) { return wm_model_signal(model_, name.c_str(), value ? 1 : 0, error); });
+    /// All of them, or none if one is refused.
+    void signal(const std::vector<std::pair<std::string, bool>>& signals) {
+        for (const auto& [name, value] : signals)
+            call([&](wm_error** error) { return wm_model_signal(model_, name.c_str(), WM_SIGNAL_CHECK, error); });
+        for (const auto& [name, value] : signals)
+            call([&](wm_error** error) { return wm_model_signal(model_, name.c_str(), value ? 1 : 0, error); });
     }
     void finish() {
         call([&](wm_error** error) { return wm_model_finish(model_, error); });

@@ -178,6 +178,11 @@ static void signals_forbid_trace(void) {
             OK(wm_model_signal(model, others[n], 1 - n, error));
             CHECK(loop(model, 500) > 20);
         }
+        OK(wm_model_signal(model, "os_lock", WM_SIGNAL_CHECK, error)); /* changes nothing */
+        CHECK(loop(model, 500) > 20);
+        OK(wm_model_finish(model, error));
+        FAILS(WM_USAGE, "finished", wm_model_signal(model, "SPNIDEN", 0, error));
+        FAILS(WM_USAGE, "finished", wm_model_signal(model, "power", 0, error));
         wm_model_free(model);
     }
 }

@@ -290,8 +290,13 @@ class Models(unittest.TestCase):
         model.execute([0x1000, 0x1004] * 300, [0xd503201f, 0x17ffffff] * 300)
         self.assertEqual(model.take(), b"")
         model.signal(NIDEN=True, SPNIDEN=False)
+        # All or none.
+        with self.assertRaisesRegex(waymark.UsageError, "known are NIDEN"):
+            model.signal(NIDEN=False, KEY=True)
         model.execute([0x1000, 0x1004] * 300, [0xd503201f, 0x17ffffff] * 300)
         self.assertGreater(len(model.finish()), 300 // 24)  # an atom packet has at most 24 outcomes
+        with self.assertRaisesRegex(waymark.UsageError, "finished"):
+            model.signal(NIDEN=False)
         with self.assertRaisesRegex(waymark.UsageError, "known are NIDEN"):
             waymark.Model("etmv4").signal(KEY=True)
 

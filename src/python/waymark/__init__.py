@@ -401,9 +401,9 @@ class Model:
 
     def signal(self, **signals: bool) -> None:
         """Signals from outside the unit, for what is executed from here on: NIDEN, DBGEN, SPNIDEN, SPIDEN (debug
-        authentication), power, os_lock. model.signal(NIDEN=False) forbids all trace; wm_model_signal in waymark.h has more."""
-        for name, value in signals.items():
-            self._handle.signal(name, value)
+        authentication), power, os_lock. model.signal(NIDEN=False) forbids all trace; wm_model_signal in waymark.h has more.
+        If one of several is refused, none changes."""
+        self._handle.signal(list(signals.items()))
 
     def take(self) -> bytes:
         """The trace that was made since the last call."""
