@@ -109,7 +109,7 @@ std::optional<RanBefore> read_ran_before(std::string_view text, const std::files
     RanBefore out;
     unsigned number = 0;
     bool known = false, counted = false, ended = false;
-    std::string_view what;
+    std::string_view what, advice = "copy the file again";
     while (!text.empty() && what.empty()) {
         ++number;
         const std::size_t end = std::min(text.find('\n'), text.size());
@@ -123,9 +123,12 @@ std::optional<RanBefore> read_ran_before(std::string_view text, const std::files
         } else if (known) {
             ended = line == last_line;
             if (!ended) what = read_line(words, counted, out);
+        } else if (words.count == 2 && words.word[0] == ran_before_word && before_number(words.word[1]) == 1) {
+            what = "it is of version 1, which does not state which trace it belongs to";
+            advice = "record again";
         } else if (words.count != 2 || words.word[0] != ran_before_word ||
                    before_number(words.word[1]) != ran_before_version) {
-            what = "it is not 'waymark-before 1', so the file is damaged or of another version";
+            what = "it is not 'waymark-before 2', so the file is damaged or of another version";
         } else {
             known = true;
         }
@@ -147,12 +150,11 @@ std::optional<RanBefore> read_ran_before(std::string_view text, const std::files
         what = "it has instructions without code, or code without instructions";
     }
     if (what.empty()) return out;
-    problems.push_back({file,
-                        number,
-                        fmt::format("This file was not read: {}. What ran before the recording began is not known; "
-                                    "copy the file again.",
-                                    what),
-                        {}});
+    problems.push_back(
+        {file,
+         number,
+         fmt::format("This file was not read: {}. What ran before the recording began is not known; {}.", what, advice),
+         {}});
     return std::nullopt;
 }
 
@@ -171,9 +173,9 @@ std::optional<RanBefore> read_ran_before(const std::filesystem::path& folder, co
     return std::nullopt;
 }
 
-Result<RanBefore::Trace> trace_of(const Buffer& buffer) {
+Result<RanBefore::Trace> trace_of(const Buffer& buffer, std::uint64_t most) {
     WM_ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> stream, open_buffer(buffer));
-    std::vector<std::uint8_t> bytes(RanBefore::Trace::most_bytes);
+    std::vector<std::uint8_t> bytes(std::min(most, RanBefore::Trace::most_bytes));
     std::size_t have = 0;
     while (have < bytes.size()) {
         WM_ASSIGN_OR_RETURN(const std::size_t more, stream->read(std::span(bytes).subspan(have)));
@@ -199,7 +201,8 @@ BeforeOfCapture before_of(const Capture& snapshot) {
     std::vector<Problem> reported;
     auto ran = read_ran_before(folder, DiskAccess(ran_before_file), reported);
     if (!ran) return {};
-    const auto trace = trace_of(*std::find_if(buffers.begin(), buffers.end(), begins));
+    // The trace of a recording that was killed went on after the file was written.
+    const auto trace = trace_of(*std::find_if(buffers.begin(), buffers.end(), begins), ran->trace.bytes);
     if (!trace || *trace != ran->trace) return {{}, true};
     return {std::move(ran), false};
 }

@@ -69,7 +69,9 @@ Status Recorder::write_trace(bool ended) {
     // buffers described at each change.
     const bool unknown = ended && capture_.buffers.size() > described_buffers_;
     if (!unknown && (!described_ || images_.changed())) WM_RETURN_IF_ERROR(describe(false));
-    return buffers_.write();
+    WM_RETURN_IF_ERROR(buffers_.write());
+    // The first bytes are those that tell which trace the code before the recording belongs to.
+    return before_waits_ && buffers_.file_bytes() != 0 && !unknown ? describe(false) : Status(Nothing{});
 }
 
 Status Recorder::write_ram() {
@@ -149,7 +151,8 @@ Status Recorder::describe(bool complete) {
                                                     : capture::trace_of(capture_.buffers.front());
         before->trace = trace ? *trace : capture::RanBefore::Trace{};
     }
-    if (!before || before->trace.bytes == 0)
+    before_waits_ = before && before->trace.bytes == 0;
+    if (!before || before_waits_)
         fs::remove(options_.folder / capture::ran_before_file, ignored);
     else if (!(std::ofstream(fresh / capture::ran_before_file, std::ios::binary) << capture::to_text(*before)).flush())
         return as_placed(cannot("write", fresh / capture::ran_before_file));
@@ -174,6 +177,8 @@ Status Recorder::flush() {
     described_ = false;
     Status status = write_trace();
     if (status) status = write_ram();
+    // In a memory the oldest trace may have been replaced.
+    if (status && buffers_.in_memory() && ran_before()) status = describe(false);
     fail_if(status);
     return status;
 }

@@ -64,6 +64,11 @@ TEST(RanBefore, ASnapshotHoldsIt) {
                              [&](const Problem& p) { return p.file == folder.path() / ran_before_file; });
     };
     EXPECT_EQ(wrong_in_it(*back), 0);
+    // A recorder that was killed wrote more trace after the file.
+    std::ofstream(folder.path() / "trace.bin", std::ios::app) << "and one more byte";
+    const auto killed = read(begins, to_text(some_code()));
+    EXPECT_EQ(ran_before(*killed), some_code());
+    EXPECT_EQ(wrong_in_it(*killed), 0);
     // A capture that begins where the run does has nothing before.
     EXPECT_EQ(ran_before(*read("", to_text(some_code()))), std::nullopt);
     // Other bytes, or another number of them, are of another recording.
@@ -74,7 +79,7 @@ TEST(RanBefore, ASnapshotHoldsIt) {
         EXPECT_EQ(ran_before(*of_another), std::nullopt);
         EXPECT_EQ(wrong_in_it(*of_another), 1);
     }
-    const auto damaged = read(begins, "waymark-before 1\n");
+    const auto damaged = read(begins, "waymark-before 2\n");
     EXPECT_EQ(ran_before(*damaged), std::nullopt);
     EXPECT_EQ(wrong_in_it(*damaged), 1);
     // What is there and cannot be read is no missing file.
@@ -92,13 +97,13 @@ TEST(RanBefore, ASnapshotHoldsIt) {
 
 // Without one line, executed code would be called not executed.
 TEST(RanBefore, WithOneWrongLineNothingIsKnown) {
-    const std::string head = "waymark-before 1\ntrace 4 0x1\ninstructions 7\n", tail = "end\n";
+    const std::string head = "waymark-before 2\ntrace 4 0x1\ninstructions 7\n", tail = "end\n";
     for (const std::string& text : {std::string(),
                                     std::string("# nothing\n"),
-                                    std::string("waymark-before 2\ntrace 4 0x1\ninstructions 7\ncode 1 4\nend\n"),
-                                    std::string("waymark-before 1\nend\n"),
-                                    std::string("waymark-before 1\ninstructions 7\ncode 1 4\nend\n"),
-                                    std::string("waymark-before 1\ntrace 4 0x1\ncode 1 4\nend\n"),
+                                    std::string("waymark-before 3\ntrace 4 0x1\ninstructions 7\ncode 1 4\nend\n"),
+                                    std::string("waymark-before 2\nend\n"),
+                                    std::string("waymark-before 2\ninstructions 7\ncode 1 4\nend\n"),
+                                    std::string("waymark-before 2\ntrace 4 0x1\ncode 1 4\nend\n"),
                                     head,
                                     head + "trace 4 0x1\ncode 0x10 4\n" + tail,
                                     head + "instructions 8\n" + tail,
@@ -119,6 +124,12 @@ TEST(RanBefore, WithOneWrongLineNothingIsKnown) {
         EXPECT_NE(problems[0].message.find("What ran before the recording began is not known"), std::string::npos);
     }
     std::vector<Problem> problems;
+    EXPECT_EQ(read_ran_before("waymark-before 1\ninstructions 7\ncode 1 4\nend\n", "before.txt", problems),
+              std::nullopt);
+    ASSERT_EQ(problems.size(), 1U);
+    EXPECT_NE(problems[0].message.find("version 1"), std::string::npos);
+    EXPECT_EQ(problems[0].message.find("copy the file"), std::string::npos);
+    problems.clear();
     EXPECT_TRUE(read_ran_before(head + "# a comment\r\ncode 0x10 4\r\n" + tail, "before.txt", problems));
     EXPECT_TRUE(problems.empty());
 }

@@ -14,9 +14,11 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import endless  # noqa: E402
 from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
@@ -70,6 +72,11 @@ int main(int n, char** arguments) {
 }
 """
 
+ENDLESS = r"""
+static volatile unsigned sum;
+int main(void) { for (unsigned i = 0;; ++i) sum = (sum ^ i) & 0x10010 ? sum * 5 + i : sum + 3; }
+"""
+
 
 def run(*arguments, **more):
     return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
@@ -85,7 +92,7 @@ class Before:
 
     def __init__(self, path):
         lines = [line.split() for line in path.read_text().splitlines()]
-        assert lines[0] == ["waymark-before", "1"] and lines[-1] == ["end"], lines[:1] + lines[-1:]
+        assert lines[0] == ["waymark-before", "2"] and lines[-1] == ["end"], lines[:1] + lines[-1:]
         of = lambda kind: [line[1:] for line in lines if line[0] == kind]
         (self.instructions,), = [[int(word) for word in line] for line in of("instructions")]
         self.code = [(int(first, 16), int(first, 16) + int(size)) for first, size in of("code")]
@@ -301,6 +308,28 @@ class RanBeforeMain(unittest.TestCase):
                 rows = csv.DictReader(done.stdout.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
                 self.assertEqual(sum(number(row["instructions not executed"]) for row in rows), 0)
                 self.waymark("coverage", copy, "--strict", status=1)
+
+    def test_a_recording_that_was_killed_keeps_it(self):
+        (self.folder / "endless.c").write_text(ENDLESS)
+        for name, options in (("file", ()), ("memory", ("--buffer", "65536"))):
+            with self.subTest(name):
+                program, out = self.folder / f"endless-{name}", self.folder / f"endless-{name}-out"
+                done = run("arm-linux-gnueabihf-gcc", "-O1", "-static", "-o", program, self.folder / "endless.c")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                child = endless.start(self, (WAYMARK, "record", "-q", *options, "-o", out, "--", program))
+                began, seen = time.monotonic(), set()
+                # After it was written the trace goes on, or begins otherwise.
+                while len(seen) < 3 and time.monotonic() - began < HANGS:
+                    if (out / "before.txt").exists():
+                        seen.add(((out / "trace.bin").stat().st_size, (out / "trace.bin").read_bytes()[:1 << 16]))
+                    time.sleep(0.2)
+                child.kill()
+                child.communicate(timeout=HANGS)
+                size = Before(out / "before.txt").instructions
+                self.assertGreater(size, 1000)
+                done = self.waymark("coverage", out)
+                self.assertNotIn("before.txt", done.stderr)
+                self.assertIn(f"before the recording began (main, {size:,} instructions)", done.stdout)
 
     def test_a_recording_of_the_whole_run_takes_the_place_of_one_from_main(self):
         program = self.build("arm", "pie")

@@ -53,13 +53,15 @@ struct RanBefore {
 
 /// The name of the file in a capture folder.
 inline constexpr std::string_view ran_before_file = "before.txt";
-/// The version of the format that is written; others are refused.
-inline constexpr unsigned ran_before_version = 1;
+/// The version of the format that is written; others are refused. Version 1 did not state the trace.
+inline constexpr unsigned ran_before_version = 2;
 /// A longer file is refused: it is something else.
 inline constexpr std::uint64_t max_ran_before_bytes = std::uint64_t{64} << 20;
 
-/// The beginning of a buffer's bytes, unpacked. Errors: `open_buffer` fails, or the buffer cannot be read.
-[[nodiscard]] Result<RanBefore::Trace> trace_of(const Buffer& buffer);
+/// The first `most` of a buffer's bytes, unpacked, or all if there are fewer. Errors: `open_buffer` fails, or the
+/// buffer cannot be read.
+[[nodiscard]] Result<RanBefore::Trace> trace_of(const Buffer& buffer,
+                                                std::uint64_t most = RanBefore::Trace::most_bytes);
 /// The text of `before.txt`, which read_ran_before() reads back.
 [[nodiscard]] std::string to_text(const RanBefore& ran);
 /// Parses that text. A malformed line gives a problem with `file` and the line number, and nothing is known: a missing

@@ -275,6 +275,7 @@ private:
     AuthenticationSignals authentication_;
     std::vector<capture::SinkDevice> sinks_;  ///< one for each buffer, with the registers it had when it was written
     bool described_ = false;
+    bool before_waits_ = false;          ///< there is code that ran before, and no trace yet that it would belong to
     std::size_t described_buffers_ = 0;  ///< number of buffers that the description on disk names
     std::string ends_;                   ///< capture::Buffer::ends
     std::optional<Error> failure_;

@@ -55,6 +55,11 @@ public:
     /// Completes the open buffer.
     void close();
 
+    /// Bytes of whole frames in the open buffer's file, as far as write() wrote them.
+    [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
+    /// Whether a RAM or sink keeps the trace, and write_ram() writes it.
+    [[nodiscard]] bool in_memory() const { return ram_bytes_ != 0 || setup_.has_value(); }
+
     [[nodiscard]] bool wrapped() const { return replaced() != 0; }
     /// Bytes of the open buffer that later bytes replaced.
     [[nodiscard]] std::uint64_t replaced() const;
