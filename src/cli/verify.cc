@@ -83,8 +83,10 @@ void print_source(const VerifiedSource& s, bool complete, Output& out) {
                   grouped(executed.lost_ranges), grouped(executed.lost_instructions), grouped(s.overflows),
                   s.overflows == 1 ? "" : "s");
     if (executed.filtered_ranges != 0)
-        out.print("  {} more ranges ({} instructions) executed that the unit was programmed not to trace\n",
-                  grouped(executed.filtered_ranges), grouped(executed.filtered_instructions));
+        out.print(
+            "  {} more ranges ({} instructions) executed that the unit was programmed not to trace, or not permitted "
+            "to trace\n",
+            grouped(executed.filtered_ranges), grouped(executed.filtered_instructions));
     if (executed.unfinished_instructions != 0)
         out.print("  {} instructions executed after the last waypoint, which no unit traces\n",
                   grouped(executed.unfinished_instructions));

@@ -44,7 +44,7 @@ void summarise(const FlowRecording& options, const Recorded& r, RecordOutcome& o
 void say_prohibited(const Recorded& r, RecordOutcome& out) {
     if (r.prohibited.empty() || r.ranges == 0) return;
     out.summary(fmt::format("of {} ranges that executed, {} are not in the trace on purpose: {}",
-                            grouped(r.ranges + r.filtered_ranges), grouped(r.filtered_ranges),
+                            grouped(r.ranges + r.filtered_ranges), grouped(r.not_permitted_ranges),
                             fmt::join(r.prohibited, ", ")));
 }
 
@@ -157,13 +157,21 @@ RecordOutcome flow_outcome(const FlowRecording& options, const QemuOptions& how,
                               "there is no memory; is the image made for the machine {}? --machine and --core choose "
                               "another",
                               r.stuck->value, options.machine_name()));
-    if (r.ranges == 0 && r.filtered_ranges != 0 && !r.prohibited.empty())
+    if (r.ranges == 0 && r.filtered_ranges != 0 && r.not_permitted_ranges == r.filtered_ranges)
         return out.failed(Kind::nothing,
                           fmt::format("nothing recorded: {} executed in {} ranges, none of which the unit "
                                       "was permitted to trace ({}); look at --authentication, "
                                       "--unit-power and --os-lock",
                                       counted(r.instructions, "instruction"), grouped(r.filtered_ranges),
                                       fmt::join(r.prohibited, ", ")));
+    if (r.ranges == 0 && r.not_permitted_ranges != 0)
+        return out.failed(
+            Kind::nothing,
+            fmt::format("nothing recorded: {} executed in {} ranges; the unit was not permitted ({}) to trace the {} "
+                        "that it was programmed to trace; look at --view-range, --exclude-range, --registers, "
+                        "--authentication, --unit-power and --os-lock",
+                        counted(r.instructions, "instruction"), grouped(r.filtered_ranges),
+                        fmt::join(r.prohibited, ", "), grouped(r.not_permitted_ranges)));
     if (r.ranges == 0 && r.filtered_ranges != 0)
         return out.failed(Kind::nothing,
                           fmt::format("nothing recorded: {} executed in {} ranges, none of which the unit was "

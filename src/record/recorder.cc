@@ -53,7 +53,7 @@ void Recorder::place_unit() {
     if (options_.trigger_at) options_.unit.trigger_at = options_.trigger_at->address().value_or(nowhere);
     selected_ = options_.units->selects(options_.unit);
     // Only the unit knows which parts it was permitted to trace.
-    if (!options_.signals.empty()) selected_.reset();
+    if (!options_.signals.empty()) programmed_ = std::exchange(selected_, std::nullopt);
 }
 
 Recorder::~Recorder() {
@@ -403,8 +403,8 @@ void Recorder::change(Thread& t, const SignalChange& change) {
 void Recorder::note_prohibited(Thread& t) {
     if (!t.stream) return;
     Stream& s = *t.stream;
-    const std::uint64_t filtered = truth_.sources[s.truth].filtered_ranges;
-    if (std::exchange(s.filtered_before, filtered) == filtered) return;
+    const std::uint64_t kept_out = t.tracker.not_permitted();
+    if (std::exchange(s.not_permitted_before, kept_out) == kept_out) return;
     const auto [non_secure, secure] = authentication_.permission();
     std::vector<std::string> why;
     if (!non_secure)
@@ -414,8 +414,9 @@ void Recorder::note_prohibited(Thread& t) {
     if (!t.powered) why.emplace_back("no power");
     if (t.locked) why.emplace_back("OS Lock");
     for (const std::string& reason : why) {
-        if (std::find(recorded_.prohibited.begin(), recorded_.prohibited.end(), reason) == recorded_.prohibited.end())
-            recorded_.prohibited.push_back(reason);
+        if (std::find(recorded_.prohibited.begin(), recorded_.prohibited.end(), reason) != recorded_.prohibited.end())
+            continue;
+        recorded_.prohibited.push_back(reason);
         described_ = false;
     }
 }
@@ -465,6 +466,7 @@ void Recorder::open_stream(Thread& t) {
     }
     t.tracker.attach(*s.unit, truth_.sources[s.truth], s.ranges.get(), !options_.signals.empty());
     t.tracker.select(selected_);
+    t.tracker.programmed(programmed_);
 }
 
 /// As a debugger would, once it knows the addresses.
@@ -473,6 +475,7 @@ void Recorder::program_units() {
         if (!t.stream) continue;
         t.tracker.program(options_.unit);
         t.tracker.select(selected_);
+        t.tracker.programmed(programmed_);
         for (capture::Source& source : capture_.sources)
             if (source.name == t.stream->name)
                 source.registers = options_.units->registers(options_.unit, t.stream->id.value);
@@ -599,6 +602,7 @@ Recorded Recorder::recorded() const {
     for (const auto& [number, t] : threads_) {
         if (t.tracker.unknown_vector()) r.unknown_vector = t.tracker.unknown_vector();
         r.jumps += t.tracker.jumps();
+        r.not_permitted_ranges += t.tracker.not_permitted();
     }
     return r;
 }

@@ -84,12 +84,13 @@ void Tracker::lose(std::uint64_t count) {
 }
 
 void Tracker::add(TruthRange range, Address last, std::uint64_t lost_before) {
-    const bool wide = start_.isa == isa::Isa::a64 || start_.isa == isa::Isa::a32;
+    const unsigned step = start_.isa == isa::Isa::a64 || start_.isa == isa::Isa::a32 ? 4 : 2;
     const std::uint64_t untraced = std::exchange(untraced_, selected_ ? 0 : unit_->untraced());
-    const bool filtered = selected_ ? !selected_->selects({range.start}, last, wide ? 4 : 2) : untraced_ != untraced;
+    const bool filtered = selected_ ? !selected_->selects({range.start}, last, step) : untraced_ != untraced;
     if (filters_ && filtered && range.instructions != 0) {
         ++truth_->filtered_ranges;
         truth_->filtered_instructions += range.instructions;
+        if (signals_ && programmed_ && programmed_->selects({range.start}, last, step)) ++not_permitted_;
         return;
     }
     if (!may_lose_ && !signals_) {
@@ -122,7 +123,10 @@ void Tracker::signal(F&& f) {
     tell_unit([&] { f(*signals); });
     untraced_ = unit_->untraced();
     for (std::uint64_t gone = untraced_ - before; gone != 0 && !recent_.empty(); --gone) {
-        if (recent_.back().instructions != 0) ++truth_->filtered_ranges;
+        if (recent_.back().instructions != 0) {
+            ++truth_->filtered_ranges;
+            if (programmed_) ++not_permitted_;
+        }
         truth_->filtered_instructions += recent_.back().instructions;
         recent_.pop_back();
     }

@@ -244,6 +244,20 @@ class Sinks(unittest.TestCase):
                 self.assertRegex(run(WAYMARK, "profile", folder), rf"not traced: .*\({reason}\)")
         folder, said = self.record("closed", "ptm", "--authentication", "NIDEN=0", status=1)
         self.assertIn("none of which the unit was permitted to trace (NIDEN=0)", said)
+        # What the unit was programmed to leave out is no matter of permission: before `quiet` and after it.
+        hidden = {}
+        for name, options in (("all", ()), ("part", ("--exclude-range", "mixed")), ("other", ("--view-range", "loud"))):
+            for unit in ("ptm", "etmv4"):
+                _, said = self.record(f"{name}-{unit}", unit, "--authentication", "NIDEN=0@quiet", "--authentication",
+                                      "NIDEN=1@loud", *options)
+                told = re.search(r"([\d,]+) are not in the trace on purpose: NIDEN=0", said)
+                hidden[name, unit] = int(told[1].replace(",", "")) if told else 0
+        for unit in ("ptm", "etmv4"):
+            self.assertEqual(hidden["other", unit], 0)
+            # Of a round in `main`, each of 40 rounds in `mixed` is left out.
+            self.assertTrue(100 <= hidden["part", unit] < hidden["all", unit] / 4, hidden)
+        folder, said = self.record("both", "ptm", "--authentication", "NIDEN=0", "--exclude-range", "mixed", status=1)
+        self.assertIn("the unit was not permitted (NIDEN=0) to trace", said)
         # Invasive debug permits it too.
         self.record("open", "ptm", "--authentication", "NIDEN=0,DBGEN=1")
         # Secure state alone; a Linux program is Non-secure.

@@ -106,6 +106,7 @@ struct Recorded {
     std::uint64_t instructions{}, ranges{}, trace_bytes{}, code_bytes{};
     std::uint64_t
         filtered_ranges{};  ///< ranges that executed, but by the unit's program or permission are not in the trace
+    std::uint64_t not_permitted_ranges{};   ///< the part of them that only signals kept out: Tracker::not_permitted()
     std::vector<std::string> prohibited{};  ///< the signals that prohibited trace: `NIDEN=0`
     std::uint64_t kept_bytes{};  ///< bytes of trace that were kept; later trace replaced the rest, see `buffer_bytes`
     std::uint32_t threads{}, code_changes{};
@@ -171,8 +172,8 @@ private:
         std::unique_ptr<flow::Unit> unit;
         std::size_t truth{};
         std::unique_ptr<RangeWriter> ranges;
-        bool fresh = true;                  ///< nothing ran yet
-        std::uint64_t filtered_before = 0;  ///< ranges, when the signals changed last
+        bool fresh = true;                       ///< nothing ran yet
+        std::uint64_t not_permitted_before = 0;  ///< Tracker::not_permitted() when the signals changed last
     };
     struct Thread {
         Thread(std::uint32_t n, Clock& clock, bool system, const flow::UnitFactory& units, flow::VmidRegister vmid)
@@ -258,6 +259,7 @@ private:
     RecordedExtent extent_;
     EarlierCode earlier_code_;
     std::optional<flow::SelectedBlocks> selected_ = flow::SelectedBlocks{};  ///< none: only the unit itself decides
+    std::optional<flow::SelectedBlocks> programmed_{};  ///< with signals: what its programming alone selects
     Clock clock_;
     std::vector<Block> blocks_;
     std::vector<OrdinaryBlock> rows_;                         ///< rows of these blocks, for Tracker::follow

@@ -93,6 +93,10 @@ public:
         filters_ = !selected_ || !selected_->all();
         forget_sequences();
     }
+    /// What the unit's programming alone selects, where signals change too. None: addresses alone do not tell.
+    void programmed(std::optional<flow::SelectedBlocks> blocks) { programmed_ = std::move(blocks); }
+    /// Ranges that the programming selects, and that signals kept the unit from tracing; of all its units so far.
+    [[nodiscard]] std::uint64_t not_permitted() const { return not_permitted_; }
     /// Programs the unit anew (flow::Unit::program).
     void program(const flow::UnitOptions& options);
 
@@ -208,6 +212,8 @@ private:
     std::deque<TruthRange> recent_;
     bool may_lose_ = false, signals_ = false;
     std::optional<flow::SelectedBlocks> selected_ = flow::SelectedBlocks{};
+    std::optional<flow::SelectedBlocks> programmed_{};
+    std::uint64_t not_permitted_ = 0;
     bool filters_ = false;
     std::uint64_t untraced_ = 0;  ///< the unit's own count, where the unit decides
 
