@@ -198,9 +198,9 @@ ExitStatus run_record(RecordOptions options) {
         say("note", at_main ? "the recording begins at main; --from-start records what runs before it too"
                             : program + " has no symbol main, so its recording begins with its first instruction");
     if (!options.perf.chosen()) {
-        const ExitStatus status =
-            finish_recording(record::record_flow(flow, std::move(*setup), show), flow.folder, options.quiet);
-        if (status == nothing && at_main)
+        const auto outcome = record::record_flow(flow, std::move(*setup), show);
+        const ExitStatus status = finish_recording(outcome, flow.folder, options.quiet);
+        if (status == nothing && at_main && !(outcome && outcome->trigger_missed))
             say("note", "the recording was to begin at main; --from-start records what ran before it");
         return status;
     }

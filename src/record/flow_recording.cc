@@ -52,6 +52,7 @@ void say_prohibited(const Recorded& r, RecordOutcome& out) {
 bool say_trigger(const FlowRecording& options, const Recorded& r, RecordOutcome& out) {
     if (!options.sink || (!r.before_trigger && !options.sink->after_trigger)) return false;
     if (!r.before_trigger) {
+        out.trigger_missed = true;
         out.warning(fmt::format("--stop-after-trigger: the trigger never came{}; nothing stopped the trace buffer",
                                 options.trigger_at.empty()
                                     ? std::string(": the unit's trigger event never happened")

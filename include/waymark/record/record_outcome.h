@@ -33,6 +33,7 @@ struct RecordOutcome {
     };
 
     Kind kind = Kind::recorded;
+    bool trigger_missed = false;  ///< the trigger that was to stop the trace buffer never came
     std::vector<Remark> remarks{};
 
     void summary(std::string text) { remarks.push_back({Level::summary, std::move(text)}); }
