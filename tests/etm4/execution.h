@@ -236,6 +236,8 @@ private:
         unsigned waited = 0;
         while ((model_.read(Trcstatr::offset, ++cycle_).value & 1U) == 0 && waited < most_waiting) ++waited;
         EXPECT_LT(waited, most_waiting);
+        // Nothing in the trace shows which code ran before the first session with trace.
+        if (truth.empty()) counted = {};
         view_ = options_.program(model_, cycle_, random_);
         EXPECT_EQ(model_.write(Trcprgctlr::offset, 1, cycle_), AccessResult::done);
         enabled_ = begins_ = true;
