@@ -25,13 +25,16 @@ void summarise(const FlowRecording& options, const Recorded& r, RecordOutcome& o
                         ? fmt::format("{}: the recording that was there is kept, because nothing was recorded", folder)
                         : fmt::format("{}: replaced the recording that was there", folder));
     if (r.decodable && !r.kept_earlier)
-        out.summary(fmt::format("{}: {} instructions in {} ranges, {} {}{}, {} bytes of trace, {} bytes of code{}",
-                                folder, grouped(r.instructions), grouped(r.ranges), r.threads,
-                                options.system ? "core" : "thread", r.threads == 1 ? "" : "s", grouped(r.trace_bytes),
-                                grouped(r.code_bytes),
-                                r.epochs == 1 ? ""
-                                              : fmt::format(", in {} buffers since code changed {} time{}", r.epochs,
-                                                            r.code_changes, r.code_changes == 1 ? "" : "s")));
+        out.summary(fmt::format(
+            "{}: {} instructions in {} ranges, {} {}{}, {} bytes of trace, {} bytes of code{}", folder,
+            r.filtered_instructions == 0
+                ? grouped(r.instructions)
+                : fmt::format("{} of {}", grouped(r.instructions - r.filtered_instructions), grouped(r.instructions)),
+            grouped(r.ranges), r.threads, options.system ? "core" : "thread", r.threads == 1 ? "" : "s",
+            grouped(r.trace_bytes), grouped(r.code_bytes),
+            r.epochs == 1 ? ""
+                          : fmt::format(", in {} buffers since code changed {} time{}", r.epochs, r.code_changes,
+                                        r.code_changes == 1 ? "" : "s")));
     if (r.kept_bytes < r.trace_bytes)
         out.warning(fmt::format("{} wrapped: of {} of trace {} the last {}; what the program did before is gone. {}",
                                 r.epochs == 1 ? "the buffer" : "buffers", counted(r.trace_bytes, "byte"),

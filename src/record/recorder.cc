@@ -595,6 +595,7 @@ Recorded Recorder::recorded() const {
     for (const SourceTruth& s : truth_.sources) {
         r.ranges += s.ranges + s.lost_ranges;
         r.filtered_ranges += s.filtered_ranges;
+        r.filtered_instructions += s.filtered_instructions;
     }
     r.trace_bytes = buffers_.sent_bytes();
     r.kept_bytes = buffers_.kept_bytes();

@@ -104,8 +104,8 @@ struct RecorderOptions {
 /// Counts of the recording so far.
 struct Recorded {
     std::uint64_t instructions{}, ranges{}, trace_bytes{}, code_bytes{};
-    std::uint64_t
-        filtered_ranges{};  ///< ranges that executed, but by the unit's program or permission are not in the trace
+    /// Executed, but by the unit's program or permission not in the trace.
+    std::uint64_t filtered_ranges{}, filtered_instructions{};
     std::uint64_t not_permitted_ranges{};   ///< the part of them that only signals kept out: Tracker::not_permitted()
     std::vector<std::string> prohibited{};  ///< the signals that prohibited trace: `NIDEN=0`
     std::uint64_t kept_bytes{};  ///< bytes of trace that were kept; later trace replaced the rest, see `buffer_bytes`
