@@ -1,8 +1,9 @@
 /// `waymark serve`: the report of a capture in a browser, with windows of single calls that are decoded when asked for.
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
+#include <atomic>
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -36,8 +37,16 @@ struct ServeCommandOptions {
     answers::CodeKind code = answers::CodeKind::own;
 };
 
-volatile std::sig_atomic_t serving_over = 0;
-extern "C" void end_serving(int) { serving_over = 1; }
+// Other threads ask.
+std::atomic<int> serving_over{0};
+static_assert(std::atomic<int>::is_always_lock_free, "a handler of signals takes no locks");
+extern "C" void end_serving(int signal) {
+    // Whoever asks twice does not wait for what is under way.
+    if (serving_over.exchange(1) != 0) _exit(128 + signal);
+}
+
+/// Ends a pass over the trace when the server ends.
+struct ReadingEnds {};
 
 /// The capture as a session, where it has program flow; nothing: it is shown whole alone.
 Result<std::optional<pipeline::Session>> session_of(const AnswersOptions& options) {
@@ -80,6 +89,10 @@ ExitStatus run_server(const ServeCommandOptions& options) {
             return nothing;
         }
     }
+    if (!options.index.empty()) {
+        if (const Status replaceable = serve::check_index_file(options.index); !replaceable)
+            return fail(replaceable.error());
+    }
     // What is shown whole alone is read at once, so that a capture that cannot be read is an error of the command.
     std::optional<answers::Answers> all_there_is;
     if (!session) {
@@ -109,17 +122,26 @@ ExitStatus run_server(const ServeCommandOptions& options) {
         const std::scoped_lock lock(saying);
         say(kind, text);
     };
-    pages.answers = [&](const pipeline::OpenBuffer& open, bool whole,
+    pages.answers = [&](const pipeline::OpenBuffer& open, bool whole, const std::function<bool()>& stop,
                         answers::Steps& steps) -> Result<answers::Answers> {
         if (!session) return *all_there_is;
         pipeline::FlowAnswersOptions how = wanted;
         how.open = open;
         how.steps = &steps;
-        return pipeline::trace_answers(*session, selected, how, {}, [&](const pipeline::Report& report) {
-            if (!whole || serving_over != 0) return;
-            const std::scoped_lock lock(saying);
-            report_read_errors(*session, report);
-        });
+        try {
+            return pipeline::trace_answers(
+                *session, selected, how,
+                [&](std::uint64_t, std::optional<std::uint64_t>) {
+                    if (stop()) throw ReadingEnds{};
+                },
+                [&](const pipeline::Report& report) {
+                    if (!whole || stop()) return;
+                    const std::scoped_lock lock(saying);
+                    report_read_errors(*session, report);
+                });
+        } catch (const ReadingEnds&) {
+            return Error{Errc::unreadable, "reading was ended"};
+        }
     };
     pages.complete = [&](answers::Answers& answers) {
         const std::scoped_lock lock(saying);
@@ -144,6 +166,8 @@ ExitStatus run_server(const ServeCommandOptions& options) {
             std::fwrite(line.data(), 1, line.size(), stdout);
             std::fflush(stdout);
             say_one("note", "open this address in a browser; Ctrl-C ends the server");
+            if (!serve::is_of_this_machine_alone(server.address))
+                say_one("warning", "other machines can read the capture, unencrypted, if they know this address");
             all.start([&](const std::string& sentence) { say_one("note", sentence); });
         });
     if (!served) return fail(served.error());

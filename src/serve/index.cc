@@ -232,12 +232,14 @@ bool Index::complete() const {
     return complete_;
 }
 
-analysis::FlowWindow Index::window_of(std::string_view unit, std::uint64_t begin, std::uint64_t end) const {
-    if (unit == "instructions") return {begin, end};
+std::optional<analysis::FlowWindow> Index::window_of(std::string_view unit, std::uint64_t begin,
+                                                     std::uint64_t end) const {
+    if (unit == "instructions") return analysis::FlowWindow{begin, end};
     const std::scoped_lock lock(mutex_);
     analysis::FlowWindow out{std::numeric_limits<std::uint64_t>::max(), 0};
     for (const StreamPoints& s : streams_) {
         std::uint64_t first = 0, behind = s.instructions;
+        bool reached = complete_;
         for (std::size_t i = 0; i < s.points.size(); ++i) {
             const Point& p = *s.points[i];
             const std::vector<FlowTimeline::Anchor>& anchors = p.timeline.anchors;
@@ -247,13 +249,23 @@ analysis::FlowWindow Index::window_of(std::string_view unit, std::uint64_t begin
             if (at <= begin) first = i == 0 || unit != "ticks" ? p.now().instructions : before_timestamp(s, i);
             if (at >= end) {
                 behind = p.now().instructions;
+                reached = true;
                 break;
             }
         }
+        if (!reached) return {};
         out.begin = std::min(out.begin, first);
         out.end = std::max(out.end, behind);
     }
     return out;
+}
+
+bool Index::has_timestamps() const {
+    const std::scoped_lock lock(mutex_);
+    return std::any_of(streams_.begin(), streams_.end(), [](const StreamPoints& s) {
+        return std::any_of(s.points.begin(), s.points.end(),
+                           [](const auto& point) { return !point->timeline.anchors.empty(); });
+    });
 }
 
 std::vector<StreamPoints> Index::streams() const {

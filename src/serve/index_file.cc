@@ -28,6 +28,8 @@ using analysis::CodeFunction;
 using analysis::KeptFrame;
 
 constexpr std::string_view magic = "waymark index 1\n";
+/// Of all versions.
+constexpr std::string_view magic_begins = "waymark index ";
 /// No index is larger, and no list in one is longer than its bytes.
 constexpr std::uint64_t most_file_bytes = std::uint64_t{1} << 31;
 
@@ -258,11 +260,16 @@ std::optional<Point> take_point(Bytes& from) {
 }
 
 Result<std::string> identity_of(const pipeline::Session& session, const std::vector<const pipeline::Source*>& selected,
-                                std::string_view version) {
+                                std::string_view version, const IndexOptions& options) {
     Hash hash;
     hash.add(version);
+    hash.add(options.spacing);
+    hash.add(options.one_part_of);
     for (const capture::Buffer& buffer : session.capture.buffers) {
         hash.add(buffer.name);
+        hash.add(static_cast<std::uint64_t>(buffer.format));
+        hash.add(std::uint64_t{buffer.sources.size()});
+        for (const std::string& source : buffer.sources) hash.add(source);
         for (const fs::path& file : buffer.files) WM_RETURN_IF_ERROR(add_file(hash, file));
     }
     for (const capture::MemoryDump& dump : session.capture.dumps) {
@@ -273,6 +280,7 @@ Result<std::string> identity_of(const pipeline::Session& session, const std::vec
         hash.add(source->name);
         hash.add(source->type);
         hash.add(source->core_type);
+        hash.add(source->trace_id ? source->trace_id->value + std::uint64_t{1} : std::uint64_t{0});
         for (const capture::Register& r : source->registers) {
             hash.add(r.name);
             hash.add(r.value);
@@ -289,6 +297,7 @@ Result<std::string> identity_of(const pipeline::Session& session, const std::vec
         }
         for (const image::Symbol& symbol : source->names->symbols.all()) {
             hash.add(symbol.address.value);
+            hash.add(symbol.bytes);
             hash.add(symbol.linkage_name);
         }
     }
@@ -338,7 +347,23 @@ Result<std::shared_ptr<Index>> read_index(const fs::path& file, const std::strin
     return index;
 }
 
+Status check_index_file(const fs::path& file) {
+    std::error_code none;
+    const fs::file_status there = fs::status(file, none);
+    if (there.type() == fs::file_type::not_found) return Nothing{};
+    const Error other{Errc::usage, file.string() + ": is no index of waymark serve, and is not replaced by one"};
+    if (!fs::is_regular_file(there)) return other;
+    std::ifstream in(file, std::ios::binary);
+    std::string begin(magic_begins.size(), ' ');
+    in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+    const auto count = static_cast<std::size_t>(in.gcount());
+    if (!in.is_open() || in.bad() || (count != 0 && begin != magic_begins)) return other;
+    return Nothing{};
+}
+
 Status write_index(const fs::path& file, const std::string& identity, const Index& index) {
+    // It may have come since.
+    WM_RETURN_IF_ERROR(check_index_file(file));
     std::vector<std::uint8_t> bytes(magic.begin(), magic.end());
     Writer writer(bytes);
     writer.text(identity);
@@ -350,6 +375,9 @@ Status write_index(const fs::path& file, const std::string& identity, const Inde
     });
     const std::uint64_t hash = XXH3_64bits(bytes.data(), bytes.size());
     for (unsigned i = 0; i < 8; ++i) bytes.push_back(reinterpret_cast<const std::uint8_t*>(&hash)[i]);
+    if (bytes.size() > most_file_bytes)
+        return Error{Errc::unsupported,
+                     file.string() + ": the index is too large to be kept; --index-every makes it smaller"};
 
     std::error_code none;
     if (file.has_parent_path()) fs::create_directories(file.parent_path(), none);

@@ -11,6 +11,7 @@
 #include "seekable.h"
 #include "waymark/core/byte_sink.h"
 #include "waymark/core/numbers.h"
+#include "waymark/core/quote.h"
 
 namespace waymark::serve {
 
@@ -52,6 +53,7 @@ Pages::Pages(const pipeline::Session* session, std::vector<const pipeline::Sourc
       options_(std::move(options)),
       page_(served_page(options_.report.page)) {
     options_.report.page = page_;
+    options_.window.stop = [this] { return stop_.load(); };
     if (session_ == nullptr) return;
     std::set<fs::path> files;
     for (const capture::Buffer& buffer : session_->capture.buffers)
@@ -79,7 +81,11 @@ void Pages::start(std::function<void(const std::string&)> say) {
 }
 
 void Pages::stop() {
-    stop_ = true;
+    {
+        // Whoever has found that it does not end yet waits by now.
+        const std::scoped_lock lock(mutex_);
+        stop_ = true;
+    }
     changed_.notify_all();
     if (indexing_.joinable()) indexing_.join();
     if (reporting_.joinable()) reporting_.join();
@@ -104,29 +110,59 @@ std::optional<std::string> Pages::changed() const {
 }
 
 void Pages::make_index() {
-    const Result<std::string> identity = identity_of(*session_, selected_, options_.version);
-    if (!identity) return say_("no index is made: " + identity.error().message);
+    const Result<std::string> identity = identity_of(*session_, selected_, options_.version, options_.index);
     fs::path file = options_.index_file;
-    if (file.empty()) file = usual_index_file(*identity);
+    if (file.empty() && identity) file = usual_index_file(*identity);
+    Status taken = identity ? take_index(*identity, file) : Status(identity.error());
+    while (taken && wait_for_rebuild()) {
+        std::error_code none;
+        fs::remove(file, none);
+        {
+            const std::scoped_lock lock(mutex_);
+            index_ = new_index(*session_, selected_);
+            rebuild_ = from_file_ = false;
+        }
+        say_("the index does not fit the trace, and is made anew");
+        taken = take_index(*identity, file);
+    }
+    if (taken) return;
+    say_("the index is not complete: " + taken.error().message);
+    const std::scoped_lock lock(mutex_);
+    index_failed_ = taken.error().message;
+}
+
+/// Once the index is complete. False: no other one is wanted until the end.
+bool Pages::wait_for_rebuild() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return stop_ || rebuild_; });
+    return !stop_;
+}
+
+Status Pages::take_index(const std::string& identity, const fs::path& file) {
     if (!file.empty()) {
-        if (auto read = read_index(file, *identity)) {
+        if (auto read = read_index(file, identity)) {
             const std::scoped_lock lock(mutex_);
             index_ = *read;
-            return;
+            from_file_ = true;
+            return Nothing{};
         } else if (read.error().code != Errc::not_found) {
             say_(read.error().message);
         }
     }
-    const Status filled = fill_index(*index_, *session_, selected_, options_.index, [this] { return stop_.load(); });
-    if (!filled) return say_("the index is not complete: " + filled.error().message);
-    if (!index_->complete() || file.empty()) return;
+    const std::shared_ptr<Index> index = [&] {
+        const std::scoped_lock lock(mutex_);
+        return index_;
+    }();
+    WM_RETURN_IF_ERROR(fill_index(*index, *session_, selected_, options_.index, [this] { return stop_.load(); }));
+    if (!index->complete() || file.empty()) return Nothing{};
     // Of a small capture it is made sooner than read.
     constexpr std::uint64_t least_bytes = std::uint64_t{1} << 20;
     std::uint64_t bytes = 0;
-    for (const StreamPoints& s : index_->streams()) bytes += s.bytes;
-    if (bytes < least_bytes && options_.index_file.empty()) return;
-    if (changed()) return;
-    if (const Status written = write_index(file, *identity, *index_); !written) say_(written.error().message);
+    for (const StreamPoints& s : index->streams()) bytes += s.bytes;
+    if (bytes < least_bytes && options_.index_file.empty()) return Nothing{};
+    if (changed()) return Nothing{};
+    if (const Status written = write_index(file, identity, *index); !written) say_(written.error().message);
+    return Nothing{};
 }
 
 void Pages::make_reports() {
@@ -151,11 +187,15 @@ void Pages::make_reports() {
             return open_first(buffer, most, stop_);
         };
         answers::Steps steps;
-        Result<Answers> read = options_.answers(in_parts ? pipeline::OpenBuffer{} : open, whole, steps);
+        Result<Answers> read = options_.answers(
+            in_parts ? pipeline::OpenBuffer{} : open, whole, [this] { return stop_.load(); }, steps);
         if (stop_) return;
         if (!read && !whole) continue;  // such as one that begins without a program
         Result<std::shared_ptr<const std::string>> made = read ? Error{Errc::not_found, ""} : read.error();
+        std::vector<Finding> health;
         if (read) {
+            // A window's page has findings of `complete` of its own.
+            health = read->health;
             options_.complete(*read);
             if (!whole)
                 read->health.insert(
@@ -171,11 +211,14 @@ void Pages::make_reports() {
             const std::scoped_lock lock(mutex_);
             if (made) {
                 report_ = *made;
-                health_ = read->health;
-            } else if (report_ == nullptr) {
+                health_ = std::move(health);
+                for (Finding& finding : health_)
+                    finding.what = (whole ? "Of the whole run: " : "Of the beginning of the run: ") + finding.what;
+                whole_ = whole;
+            } else if (whole) {
                 failed_ = made.error();
             }
-            whole_ = whole;
+            read_ = whole;
         }
         changed_.notify_all();
         if (!made) say_(made.error().message);
@@ -190,13 +233,17 @@ Result<std::shared_ptr<const std::string>> Pages::page(Answers& answers, const a
     answers.version = options_.version;
     report::ReportOptions how = options_.report;
     report::Served served;
-    if (index != nullptr)
-        served = {.instructions = index->instructions(),
-                  .most = options_.most_instructions,
-                  .complete = index->complete(),
-                  .part = part,
-                  .begin = window ? window->begin : 0,
-                  .end = window ? window->end : 0};
+    served.part = part;
+    // A page of the beginning asks on: it says then whether reading came to the end.
+    served.complete = !part && (index == nullptr || index->complete());
+    if (index != nullptr) {
+        served.instructions = index->instructions();
+        served.most = options_.most_instructions;
+    }
+    if (window) {
+        served.begin = window->begin;
+        served.end = window->end;
+    }
     how.served = &served;
     how.is_window = window.has_value();
     how.steps = steps.streams.empty() ? nullptr : &steps;
@@ -215,6 +262,25 @@ Reply Pages::report() {
     return refusal(503, "waymark serve ends");
 }
 
+/// After a window that did not begin where the index says. An index that this run made would be no other the next time.
+bool Pages::wants_rebuild() {
+    {
+        const std::scoped_lock lock(mutex_);
+        if (!from_file_) return false;
+        rebuild_ = true;
+    }
+    changed_.notify_all();
+    return true;
+}
+
+/// Of a window whose trace is not read yet. `when`: a clause.
+Reply Pages::not_read(std::uint64_t known, const std::string& when) const {
+    const std::scoped_lock lock(mutex_);
+    if (!index_failed_.empty())
+        return refusal(409, fmt::format("Reading ended after {} instructions: {}", grouped(known), index_failed_));
+    return refusal(503, fmt::format("{} instructions are read so far: ask again when {}", grouped(known), when));
+}
+
 Reply Pages::window(FlowWindow window) {
     const std::shared_ptr<const Index> index = this->index();
     if (index == nullptr)
@@ -229,9 +295,11 @@ Reply Pages::window(FlowWindow window) {
     if (auto why = changed()) return refusal(409, std::move(*why));
     // What is not read yet would take as long as reading it.
     if (const std::uint64_t known = index->instructions(); !index->complete() && window.end > known)
-        return refusal(503, fmt::format("{} instructions are read so far: ask again when those up to {} are",
-                                        grouped(known), grouped(window.end)));
+        return not_read(known, fmt::format("those up to {} are", grouped(window.end)));
     auto read = window_answers(*session_, selected_, *index, window, options_.window);
+    if (stop_) return refusal(503, "waymark serve ends");
+    if (!read && read.error().code == Errc::bad_format && wants_rebuild())
+        return refusal(503, read.error().message + "; it is made anew: ask again");
     if (!read) return refusal(read.error().code == Errc::not_found ? 404 : 409, read.error().message);
     Answers& answers = read->answers;
     options_.complete(answers);
@@ -257,7 +325,20 @@ Reply Pages::window(std::string_view unit, std::uint64_t begin, std::uint64_t en
         return refusal(400, "The unit of a window is instructions, cycles, ticks or ns");
     const std::shared_ptr<const Index> index = this->index();
     if (index == nullptr || begin >= end || unit == "instructions") return window({begin, end});
-    if (unit != "ns") return window(index->window_of(unit, begin, end));
+    const auto of_axis = [&](std::string_view of, std::uint64_t first, std::uint64_t behind) {
+        const std::optional<FlowWindow> found = index->window_of(of, first, behind);
+        return found ? window(*found) : not_read(index->instructions(), "reading is past the window's end");
+    };
+    if (unit == "cycles") {
+        const bool counted = std::any_of(selected_.begin(), selected_.end(), [](const pipeline::Source* s) {
+            return s->has_flow() && s->configuration->cycle_counts();
+        });
+        if (!counted) return refusal(400, "This capture has no cycle counts: a window cannot be given in cycles");
+        return of_axis("cycles", begin, end);
+    }
+    if (index->complete() && !index->has_timestamps())
+        return refusal(400, "No place of the index follows a timestamp: a window can be given in instructions alone");
+    if (unit == "ticks") return of_axis("ticks", begin, end);
     const std::uint64_t given = options_.window.timestamp_hz;
     const std::uint64_t hz = given != 0 ? given : session_->capture.timestamp_frequency_hz.value_or(0);
     if (hz == 0) return refusal(400, "How many timestamps are a second is not known: --timestamp-hz says it");
@@ -267,23 +348,22 @@ Reply Pages::window(std::string_view unit, std::uint64_t begin, std::uint64_t en
         return static_cast<std::uint64_t>(
             std::min(most, static_cast<double>(time) * static_cast<double>(hz) / nanoseconds));
     };
-    return window(index->window_of("ticks", ticks(begin), ticks(end) + 1));
+    return of_axis("ticks", ticks(begin), ticks(end) + 1);
 }
 
 Reply Pages::status() {
     const std::shared_ptr<const Index> index = this->index();
+    std::size_t places = 0;
+    if (index)
+        for (const StreamPoints& s : index->streams()) places += s.points.size();
     const std::scoped_lock lock(mutex_);
-    return {200, "application/json",
-            std::make_shared<const std::string>(
-                fmt::format(R"({{"instructions":{},"indexed":{},"whole":{},"places":{},"indexBytes":{}}})",
-                            index ? index->instructions() : 0, index && index->complete(), whole_,
-                            [&] {
-                                std::size_t places = 0;
-                                if (index)
-                                    for (const StreamPoints& s : index->streams()) places += s.points.size();
-                                return places;
-                            }(),
-                            index ? index->bytes() : 0))};
+    const std::string failed = !index_failed_.empty() ? index_failed_ : failed_ ? failed_->message : "";
+    const bool indexed = index && index->complete();
+    const std::string text = fmt::format(
+        R"({{"instructions":{},"complete":{},"failed":{},"indexed":{},"whole":{},"places":{},"indexBytes":{}}})",
+        index ? index->instructions() : 0, read_ && (!index || indexed || !index_failed_.empty()), json_text(failed),
+        indexed, whole_, places, index ? index->bytes() : 0);
+    return {200, "application/json", std::make_shared<const std::string>(text)};
 }
 
 }  // namespace waymark::serve

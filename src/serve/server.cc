@@ -3,11 +3,14 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <httplib.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <charconv>
 #include <condition_variable>
 #include <deque>
@@ -36,17 +39,28 @@ std::string new_token() {
     return out;
 }
 
+constexpr auto glance = std::chrono::milliseconds(50);  // between two looks at whether the server ends
+
+/// When the connection that this thread works on was accepted.
+thread_local Clock::time_point accepted_at{};
+
 /// Some threads, and some connections that wait for one; no more are accepted meanwhile.
 class BoundedQueue final : public httplib::TaskQueue {
 public:
-    BoundedQueue() {
+    /// `ending`: of the server; then none waits for room any more.
+    explicit BoundedQueue(const std::atomic<bool>& ending) : server_ends_(ending) {
         for (unsigned i = 0; i < threads; ++i) workers_.emplace_back([this] { work(); });
     }
-    void enqueue(std::function<void()> job) override {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return jobs_.size() < most_waiting || ending_; });
-        jobs_.push_back(std::move(job));
+    // Later versions of the library ask whether there was room.
+    using Taken = decltype(std::declval<httplib::TaskQueue&>().enqueue(std::function<void()>()));
+    Taken enqueue(std::function<void()> job) override {
+        {
+            std::unique_lock lock(mutex_);
+            while (jobs_.size() >= most_waiting && !server_ends_) changed_.wait_for(lock, glance);
+            jobs_.push_back({std::move(job), Clock::now()});
+        }
         changed_.notify_all();
+        return static_cast<Taken>(true);
     }
     void shutdown() override {
         {
@@ -60,9 +74,13 @@ public:
 private:
     static constexpr unsigned threads = 4;
     static constexpr std::size_t most_waiting = 32;
+    struct Job {
+        std::function<void()> run;
+        Clock::time_point accepted;
+    };
     void work() {
         for (;;) {
-            std::function<void()> job;
+            Job job;
             {
                 std::unique_lock lock(mutex_);
                 changed_.wait(lock, [&] { return !jobs_.empty() || ending_; });
@@ -71,21 +89,161 @@ private:
                 jobs_.pop_front();
             }
             changed_.notify_all();
-            job();
+            accepted_at = job.accepted;
+            job.run();
         }
     }
+    const std::atomic<bool>& server_ends_;
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::deque<std::function<void()>> jobs_;
+    std::deque<Job> jobs_;
     bool ending_ = false;
     std::vector<std::thread> workers_;
 };
 
-bool is_address(const std::string& text) {
-    std::array<unsigned char, sizeof(in6_addr)> out{};
-    return inet_pton(AF_INET, text.c_str(), out.data()) == 1 || inet_pton(AF_INET6, text.c_str(), out.data()) == 1;
+/// A connection whose requests have to be whole, and whose answers have to be taken, in bounded time. The library's own
+/// bounds each read and each write, so that a byte now and then would hold a thread for ever.
+class Connection final : public httplib::Stream {
+public:
+    Connection(socket_t socket, const std::atomic<bool>& ending, Clock::time_point accepted)
+        : socket_(socket), ending_(ending), read_until_(accepted + whole_within) {}
+
+    /// Waits for the first byte of the next request. False: there is none.
+    bool next_request() {
+        read_until_ = Clock::now() + next_within;
+        if (at_ == held_ && !fill()) return false;
+        read_until_ = Clock::now() + whole_within;
+        read_ = 0;
+        written_ = 0;
+        writes_since_.reset();
+        return true;
+    }
+    /// It ended, or what came is no use.
+    [[nodiscard]] bool failed() const { return failed_; }
+
+    // Reads and writes wait themselves.
+    [[nodiscard]] bool is_readable() const override { return at_ < held_ || !failed_; }
+    [[nodiscard]] bool is_writable() const override { return !failed_; }
+    ssize_t read(char* to, std::size_t size) override {
+        if (read_ >= most_of_a_head) failed_ = true;
+        if (failed_ || (at_ == held_ && !fill())) return -1;
+        const std::size_t count = std::min({size, held_ - at_, most_of_a_head - read_});
+        std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(at_), count, to);
+        at_ += count;
+        read_ += count;
+        return static_cast<ssize_t>(count);
+    }
+    ssize_t write(const char* from, std::size_t size) override {
+        if (!writes_since_) writes_since_ = Clock::now();
+        for (;;) {
+            const auto slowest = std::chrono::seconds(written_ / least_bytes_per_second);
+            if (!wait(POLLOUT, *writes_since_ + take_within + slowest)) return -1;
+            const ssize_t count = ::send(socket_, from, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+            if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+            if (count < 0) failed_ = true;
+            written_ += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
+            return count;
+        }
+    }
+    // Nothing asks for addresses.
+    void get_remote_ip_and_port(std::string& ip, int& port) const override { no_address(ip, port); }
+    void get_local_ip_and_port(std::string& ip, int& port) const override { no_address(ip, port); }
+    [[nodiscard]] socket_t socket() const override { return socket_; }
+
+private:
+    static constexpr std::chrono::seconds whole_within{5}, next_within{2}, take_within{10};
+    static constexpr std::size_t most_of_a_head = std::size_t{1} << 16, least_bytes_per_second = std::size_t{1} << 14;
+
+    static void no_address(std::string& ip, int& port) {
+        ip.clear();
+        port = 0;
+    }
+    /// What is there already is taken at any time: the connection may have waited for a thread.
+    bool wait(short what, Clock::time_point until) {
+        while (!failed_) {
+            pollfd of{socket_, what, 0};
+            const int found = ::poll(&of, 1, Clock::now() < until ? static_cast<int>(glance.count()) : 0);
+            if (found > 0 && !ending_) return true;
+            if (ending_ || (found == 0 && Clock::now() >= until) || (found < 0 && errno != EINTR)) failed_ = true;
+        }
+        return false;
+    }
+    bool fill() {
+        for (;;) {
+            if (!wait(POLLIN, read_until_)) return false;
+            const ssize_t count = ::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
+            if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+            if (count <= 0) {
+                failed_ = true;
+                return false;
+            }
+            at_ = 0;
+            held_ = static_cast<std::size_t>(count);
+            return true;
+        }
+    }
+
+    const socket_t socket_;
+    const std::atomic<bool>& ending_;
+    Clock::time_point read_until_;
+    std::optional<Clock::time_point> writes_since_{};
+    std::array<char, 4096> buffer_{};
+    std::size_t at_ = 0, held_ = 0;       // in the buffer
+    std::size_t read_ = 0, written_ = 0;  // of this request and its answer
+    bool failed_ = false;
+};
+
+/// The library's server, over connections whose time is bounded.
+class BoundedServer final : public httplib::Server {
+public:
+    /// Ends all connections, and accepts no others. Answers that are being made go nowhere.
+    void end() {
+        ending_ = true;
+        stop();
+    }
+    [[nodiscard]] const std::atomic<bool>& ending() const { return ending_; }
+
+private:
+    bool process_and_close_socket(socket_t socket) override {
+        constexpr std::size_t most_of_a_connection = 100;
+        Connection connection(socket, ending_, accepted_at);
+        bool good = true;
+        for (std::size_t left = most_of_a_connection; left != 0 && good && !ending_; --left) {
+            if (left != most_of_a_connection && !connection.next_request()) break;
+            bool closed = false;
+            good = process_request(connection, left == 1, closed, nullptr) && !closed && !connection.failed();
+        }
+        ::shutdown(socket, SHUT_RDWR);
+        ::close(socket);
+        return good;
+    }
+    std::atomic<bool> ending_{false};
+};
+
+/// Counts one while it lives.
+class Counted {
+public:
+    explicit Counted(std::atomic<unsigned>& number) : number_(number) { ++number_; }
+    ~Counted() { --number_; }
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+
+private:
+    std::atomic<unsigned>& number_;
+};
+
+/// An address as numbers, which are the same however it is written. Empty: the text is no address. IPv4: 4 bytes;
+/// IPv6: 16.
+std::vector<std::uint8_t> address_of(const std::string& text) {
+    std::array<std::uint8_t, sizeof(in6_addr)> out{};
+    if (inet_pton(AF_INET, text.c_str(), out.data()) == 1) return {out.begin(), out.begin() + sizeof(in_addr)};
+    if (inet_pton(AF_INET6, text.c_str(), out.data()) == 1) return {out.begin(), out.end()};
+    return {};
 }
-bool is_loopback(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
+bool is_loopback(const std::vector<std::uint8_t>& address) {
+    if (address.size() == sizeof(in_addr)) return address.front() == 127;
+    return address == address_of("::1");
+}
 /// As it stands in a URL and in a Host header.
 std::string in_url(const std::string& address) {
     return address.find(':') == address.npos ? address : "[" + address + "]";
@@ -94,21 +252,37 @@ std::string in_url(const std::string& address) {
 /// Who a request may say that it asks. A page of another site that has its name lead to this machine says that name.
 class Hosts {
 public:
-    Hosts(const std::string& address, std::uint16_t port) : address_(address), end_(fmt::format(":{}", port)) {
+    Hosts(const std::string& address, std::uint16_t port)
+        : address_(address_of(address)), port_(fmt::format(":{}", port)), usual_port_(port == usual_port) {
         std::array<char, 256> name{};
-        if (!is_loopback(address) && gethostname(name.data(), name.size() - 1) == 0) own_name_ = name.data();
+        if (!is_loopback(address_) && gethostname(name.data(), name.size() - 1) == 0) own_name_ = in_lower(name.data());
     }
-    [[nodiscard]] bool allows(std::string_view host) const {
-        if (!host.ends_with(end_)) return false;
-        host.remove_suffix(end_.size());
-        if (host == in_url(address_)) return true;
-        if (is_loopback(address_)) return host == "localhost";
-        if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-        return is_address(std::string(host)) || (!own_name_.empty() && host == own_name_);
+    [[nodiscard]] bool allows(std::string_view given) const {
+        std::string host = in_lower(given);
+        if (host.ends_with(port_))
+            host.resize(host.size() - port_.size());
+        else if (!usual_port_)
+            return false;
+        const bool bracketed = host.starts_with('[') && host.ends_with(']');
+        if (bracketed) host = host.substr(1, host.size() - 2);
+        const std::vector<std::uint8_t> asked = address_of(host);
+        // RFC 3986, 3.2.2: only an address of IPv6 stands in brackets, and it always does.
+        if (bracketed != (asked.size() == sizeof(in6_addr))) return false;
+        if (!asked.empty()) return asked == address_ || !is_loopback(address_);
+        return is_loopback(address_) ? host == "localhost" : !own_name_.empty() && host == own_name_;
     }
 
 private:
-    const std::string address_, end_;
+    static constexpr std::uint16_t usual_port = 80;  // a browser leaves it out
+    static std::string in_lower(std::string_view text) {
+        std::string out(text);
+        for (char& c : out)
+            if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+        return out;
+    }
+    const std::vector<std::uint8_t> address_;
+    const std::string port_;
+    const bool usual_port_;
     std::string own_name_;
 };
 
@@ -135,13 +309,7 @@ void refuse(httplib::Response& response, int status, std::string why) {
     response.set_content(std::move(why) + "\n", "text/plain; charset=utf-8");
 }
 
-void set_limits(httplib::Server& server) {
-    constexpr std::time_t whole_within_seconds = 5, next_within_seconds = 2;
-    constexpr std::size_t most_of_a_connection = 100;
-    server.set_read_timeout(whole_within_seconds);
-    server.set_write_timeout(whole_within_seconds);
-    server.set_keep_alive_timeout(next_within_seconds);
-    server.set_keep_alive_max_count(most_of_a_connection);
+void set_limits(BoundedServer& server) {
     server.set_payload_max_length(1);
     server.set_tcp_nodelay(true);
     // No other process may listen at the same port beside this one, as the library allows by default.
@@ -149,7 +317,7 @@ void set_limits(httplib::Server& server) {
         const int yes = 1;
         ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     });
-    server.new_task_queue = [] { return new BoundedQueue; };
+    server.new_task_queue = [&server] { return new BoundedQueue(server.ending()); };
     server.set_default_headers({{"Cache-Control", "no-store"},
                                 {"Referrer-Policy", "no-referrer"},
                                 {"X-Content-Type-Options", "nosniff"},
@@ -160,14 +328,16 @@ void set_limits(httplib::Server& server) {
 
 }  // namespace
 
+bool is_of_this_machine_alone(const std::string& address) { return is_loopback(address_of(address)); }
+
 Status serve(Pages& pages, const ServerOptions& options, const std::function<bool()>& stop,
              const std::function<void(const std::string& url)>& listening) {
-    if (!is_address(options.address))
+    if (address_of(options.address).empty())
         return Error{Errc::usage,
                      fmt::format("--listen takes an address such as 127.0.0.1, not '{}'", options.address)};
     const std::string token = new_token();
     if (token.empty()) return Error{Errc::unreadable, "/dev/urandom: cannot be read, so the address could be guessed"};
-    httplib::Server server;
+    BoundedServer server;
     set_limits(server);
     int port = options.port;
     if (port == 0)
@@ -190,22 +360,26 @@ Status serve(Pages& pages, const ServerOptions& options, const std::function<boo
             return Handled;
         }
         if (request.get_header_value_count("Host") != 1 || !hosts.allows(request.get_header_value("Host"))) {
-            refuse(response, 421, "This request names another host than the one that waymark serve listens at.");
+            refuse(
+                response, 421,
+                "This request names another host or port than waymark serve listens at. A tunnel needs the same port "
+                "on both sides: ssh -L N:127.0.0.1:N, with N as in the URL.");
             return Handled;
         }
         return Unhandled;
     });
-    const auto answer = [&](const std::string& path, auto&& make) {
-        server.Get("/" + token + path, [&, make](const httplib::Request& request, httplib::Response& response) {
-            ++working;
+    const auto answer = [&](const std::string& path, bool counts, auto&& make) {
+        server.Get("/" + token + path, [&, counts, make](const httplib::Request& request, httplib::Response& response) {
+            const Counted counted(working);
             make(request, response);
-            last = Clock::now().time_since_epoch().count();
-            --working;
+            // A page that asks how far reading is may be one that nobody looks at.
+            if (counts) last = Clock::now().time_since_epoch().count();
         });
     };
-    answer("/", [&](const httplib::Request&, httplib::Response& response) { give(response, pages.report()); });
-    answer("/status", [&](const httplib::Request&, httplib::Response& response) { give(response, pages.status()); });
-    answer("/window", [&](const httplib::Request& request, httplib::Response& response) {
+    answer("/", true, [&](const httplib::Request&, httplib::Response& response) { give(response, pages.report()); });
+    answer("/status", false,
+           [&](const httplib::Request&, httplib::Response& response) { give(response, pages.status()); });
+    answer("/window", true, [&](const httplib::Request& request, httplib::Response& response) {
         const auto from = number_of(request, "from"), to = number_of(request, "to");
         if (!from || !to)
             return refuse(response, 400, "A window is asked for as window?from=FIRST&to=END, in instructions.");
@@ -218,9 +392,9 @@ Status serve(Pages& pages, const ServerOptions& options, const std::function<boo
                                  "text/plain; charset=utf-8");
     });
 
-    std::atomic<bool> over{false};
+    std::atomic<bool> over{false}, died{false};
     std::thread listener([&] {
-        server.listen_after_bind();
+        died = !server.listen_after_bind();
         over = true;
     });
     listening(fmt::format("http://{}:{}/{}/", in_url(options.address), port, token));
@@ -230,12 +404,16 @@ Status serve(Pages& pages, const ServerOptions& options, const std::function<boo
         const Clock::time_point before{Clock::duration(last.load())};
         if (options.idle.count() != 0 && working == 0 && Clock::now() - before > options.idle) break;
     }
-    // Whoever waits for the first page waits no longer.
-    pages.stop();
+    const bool ended_itself = over;
     // A server that does not run yet would not notice.
     while (!over && !server.is_running()) std::this_thread::sleep_for(pause);
-    server.stop();
+    server.end();
+    // Whoever waits for the first page waits no longer.
+    pages.stop();
     listener.join();
+    if (ended_itself && died)
+        return Error{Errc::unreadable,
+                     fmt::format("{}:{}: connections cannot be accepted any more", options.address, port)};
     return Nothing{};
 }
 

@@ -255,7 +255,7 @@ private:
 
 /// Reads as much of the stream as its window takes.
 Status read_stream(const pipeline::Session& session, const capture::Buffer& buffer, WindowStream& stream,
-                   const std::shared_ptr<const Point>& point) {
+                   const std::shared_ptr<const Point>& point, const std::function<bool()>& stop) {
     const auto make = [&](const pipeline::StreamInfo&) -> std::unique_ptr<pipeline::Consumer> {
         return std::make_unique<Borrowed>(stream);
     };
@@ -264,7 +264,8 @@ Status read_stream(const pipeline::Session& session, const capture::Buffer& buff
     pipeline::PieceReader reader(session, {&stream.source()}, make, open, &buffer);
     constexpr std::size_t piece_bytes = std::size_t{1} << 15;
     bool more = true;
-    while (!stream.done() && (more = reader.step(piece_bytes))) continue;
+    while (!stream.done() && (more = reader.step(piece_bytes)))
+        if (stop && stop()) return Error{Errc::unreadable, "the window was ended early"};
     if (!more)
         for (const pipeline::BufferReport& report : reader.report().buffers)
             if (report.error) return *report.error;
@@ -319,7 +320,7 @@ Result<WindowAnswers> window_answers(const pipeline::Session& session,
                 continue;
             const std::shared_ptr<const Point> point = index.before(buffer.name, source->name, window.begin);
             WindowStream& stream = streams.emplace_back(*source, buffer, window, point, options);
-            WM_RETURN_IF_ERROR(read_stream(session, buffer, stream, point));
+            WM_RETURN_IF_ERROR(read_stream(session, buffer, stream, point, options.stop));
             out.decoded_bytes += stream.bytes();
         }
     if (std::none_of(streams.begin(), streams.end(), [](const WindowStream& s) { return s.counts(); }))

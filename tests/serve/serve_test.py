@@ -12,6 +12,7 @@ import base64
 import bisect
 import collections
 import concurrent.futures
+import gzip
 import http.client
 import itertools
 import json
@@ -233,14 +234,14 @@ def check_windows(waymark, work, chance, rounds, name, program, nm, *how, reuse=
     # The same index, and the same page from it.
     begin = longest * 2 // 3
     time_before, page = index.stat().st_mtime_ns, None
-    for damage in (None, "byte", "cut", "other") if reuse else ():
+    for damage in (None, "byte", "cut", "empty") if reuse else ():
         raw = bytearray(index.read_bytes())
         if damage == "byte":
             raw[len(raw) // 2] ^= 0x41
         if damage == "cut":
             raw = raw[:len(raw) // 3]
-        if damage == "other":
-            raw = bytearray(b"something else")
+        if damage == "empty":
+            raw = bytearray()
         if damage:
             index.write_bytes(raw)
         with Server(waymark, capture, *names, "--no-sources", "--index", index, "--index-every", every) as server:
@@ -249,9 +250,15 @@ def check_windows(waymark, work, chance, rounds, name, program, nm, *how, reuse=
             page = page or now
             assert now == page, damage
             assert server.end() == 0
-            assert ("made anew" in server.said) == bool(damage), (damage, server.said)
+            assert ("made anew" in server.said) == (damage in ("byte", "cut")), (damage, server.said)
         if damage is None:
             assert index.stat().st_mtime_ns == time_before, "an index that fits is not written again"
+        assert index.read_bytes().startswith(b"waymark index"), damage
+    if reuse:
+        # Other places are other indexes.
+        with Server(waymark, capture, *names, "--no-sources", "--index", index, "--index-every", every * 2) as server:
+            server.indexed()
+            assert server.end() == 0 and "made anew" in server.said, server.said
     print(f"{name}: {len(ran)} sources, {longest} instructions, {index.stat().st_size} bytes of index, {len(early)} early windows", flush=True)
 
 
@@ -284,15 +291,18 @@ def check_refusals(waymark, work, capture, names):
             data = server.raw(f"GET {server.base} HTTP/1.1\r\n{given}\r\nConnection: close\r\n\r\n".encode())
             assert data.startswith(b"HTTP/1.1 421"), (given, data[:200])
         assert server.raw(f"GET {server.base}status HTTP/1.1\r\nHost: localhost:{server.port}\r\nConnection: close\r\n\r\n".encode()).startswith(b"HTTP/1.1 200")
+        assert server.raw(f"GET {server.base}status HTTP/1.1\r\nHost: LocalHost:{server.port}\r\nConnection: close\r\n\r\n".encode()).startswith(b"HTTP/1.1 200")
         # Numbers.
         for query, status in (("", 400), ("?from=1", 400), ("?from=1&to=", 400), ("?from=1&to=x", 400), ("?from=-1&to=5", 400), ("?from=5&to=5", 400),
                               ("?from=9&to=5", 400), ("?from=1&to=99999999999999999999999999", 400), ("?from=0&to=18446744073709551615", 413),
                               ("?from=1&to=2&from=3", 400), ("?from=1e3&to=2e3", 400), ("?from=+1&to=2", 400), ("?from=1&to=50000000", 413),
-                              ("?from=18446744073709551614&to=18446744073709551615", 404), ("?from=1&to=9&unit=years", 400)):
+                              ("?from=18446744073709551614&to=18446744073709551615", 404), ("?from=1&to=9&unit=years", 400),
+                              ("?from=1&to=9&unit=cycles", 400), ("?from=1&to=9&unit=ticks", 400)):
             got, body, _ = server.get("window" + query)
             assert got == status and len(body) < 1000, (query, got, status, body[:200])
         # Requests that are too large or no requests.
         for data in (b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n", b"GET " + server.base.encode() + b" HTTP/1.1\r\nHost: " + host.encode() + b"\r\nX: " + b"a" * 100_000,
+                     b"GET " + server.base.encode() + b" HTTP/1.1\r\nHost: " + host.encode() + b"\r\n" + b"X: y\r\n" * 20_000 + b"\r\n",
                      b"\0" * 5000, b"\r\n" * 5000, b"GET\r\n\r\n", bytes(range(256)) * 40):
             try:
                 answer = server.raw(data)
@@ -320,7 +330,7 @@ def check_refusals(waymark, work, capture, names):
             connection = http.client.HTTPConnection(server.host, server.port, timeout=HANGS)
             for i in range(1250):
                 path = server.base + "status" if i % 2 else f"/{number}/{i}"
-                for _ in range(20):
+                for attempt in range(20):
                     try:
                         connection.request("GET", path)
                         answer = connection.getresponse()
@@ -328,6 +338,8 @@ def check_refusals(waymark, work, capture, names):
                     except (http.client.HTTPException, ConnectionError):
                         # The server ended a connection that had its share.
                         connection.close()
+                        if attempt == 19:
+                            raise
                 answer.read()
                 answers[answer.status] += 1
                 if answer.getheader("Connection") == "close":
@@ -358,6 +370,105 @@ def check_refusals(waymark, work, capture, names):
         assert done.returncode == status and says in done.stderr, (wrong, done)
     done = subprocess.run([waymark, "serve", work / "missing"], capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 3, done
+
+
+def check_other_files(waymark, work, capture, names):
+    """What is no index is not replaced by one."""
+    folder = work / "folder"
+    folder.mkdir()
+    for name, content in (("letter", b"something else"), ("short", b"w"), ("folder", None)):
+        file = work / name
+        if content is not None:
+            file.write_bytes(content)
+        done = subprocess.run([waymark, "serve", capture, *names, "--index", file], capture_output=True, text=True, timeout=HANGS)
+        assert done.returncode == 2 and "is no index" in done.stderr and done.stdout == "", (name, done)
+        assert file.is_dir() if content is None else file.read_bytes() == content, name
+
+
+def check_slow(waymark, work, capture, names):
+    """Requests that come a few bytes at a time end, and hold nobody up: neither others, nor the end of the server."""
+    def trickle(connections):
+        """Another header for each. Gives those that the server has not ended."""
+        there = []
+        for connection in connections:
+            try:
+                connection.sendall(b"X: y\r\n")
+                connection.setblocking(False)
+                try:
+                    if connection.recv(1) == b"":
+                        continue
+                except BlockingIOError:
+                    pass
+                finally:
+                    connection.setblocking(True)
+                there.append(connection)
+            except OSError:
+                pass
+        return there
+
+    def begun(server, number):
+        connections = [socket.create_connection((server.host, server.port), timeout=HANGS) for _ in range(number)]
+        for connection in connections:
+            connection.sendall(f"GET {server.base}status HTTP/1.1\r\nHost: {server.host}:{server.port}\r\n".encode())
+        return connections
+
+    with Server(waymark, capture, *names, "--index", work / "slow.index") as server:
+        all_of_them = left = begun(server, 8)
+        began = time.monotonic()
+        while left:
+            assert time.monotonic() - began < 30, "a request has five seconds"
+            left = trickle(left)
+            time.sleep(0.25)
+        assert time.monotonic() - began > 3, "it has some seconds"
+        assert server.get("status")[0] == 200
+        # More than wait for a thread; and the end.
+        many = begun(server, 40)
+        trickle(many)
+        began = time.monotonic()
+        assert server.end() == 0
+        assert time.monotonic() - began < 20, "nobody holds up the end"
+        for connection in all_of_them + many:
+            connection.close()
+    # At any time.
+    with Server(waymark, capture, *names, "--index", work / "none.index") as server:
+        assert server.end() == 0
+
+
+def check_without_windows(waymark, work, capture, names):
+    """A capture of which there are no windows is read to its end as well, and its page says when."""
+    packed = work / "packed"
+    shutil.copytree(capture, packed)
+    for trace in packed.glob("trace*.bin"):
+        trace.write_bytes(gzip.compress(trace.read_bytes()))
+    with Server(waymark, packed, *names) as server:
+        served = server.page()["head"]["served"]
+        assert served["part"] != served["complete"], served
+        now = wait_for(lambda: (now := server.status())["complete"] and now, "all is read")
+        assert (now["instructions"], now["whole"], now["indexed"], now["failed"]) == (0, True, False, ""), now
+        served = server.page()["head"]["served"]
+        assert served["complete"] and not served["part"] and served["instructions"] == 0, served
+        status, body, _ = server.get("window?from=1&to=2")
+        assert status == 404 and b"compressed" in body, (status, body)
+        assert server.end() == 0 and "windows of single calls cannot be asked for" in server.said
+
+
+def check_findings(waymark, work, capture, names):
+    """A window's page says which findings are of all."""
+    with Server(waymark, capture, *names, "--index", work / "findings.index") as server:
+        wait_for(lambda: (now := server.status())["complete"] and now["whole"], "all is read")
+        run_says, window_says = ([f["what"] for f in server.page(path)["head"]["health"]] for path in ("", "window?from=1000&to=2000"))
+        assert len(set(window_says)) == len(window_says), window_says
+        assert not any("beginning of the run" in what for what in run_says + window_says), (run_says, window_says)
+        assert window_says[0].startswith("This page is of a window"), window_says
+        assert any("Of the whole run: " + what in window_says for what in run_says), (run_says, window_says)
+        assert not any(what in window_says for what in run_says if "Of the whole run: " + what in window_says), window_says
+
+
+def check_listening_elsewhere(waymark, work, capture, names):
+    for address, warns in (("127.0.0.2", False), ("0.0.0.0", True)):
+        with Server(waymark, capture, *names, "--index", work / "elsewhere.index", "--listen", address) as server:
+            assert server.get("status")[0] == 200
+            assert server.end() == 0 and ("other machines can read" in server.said) == warns, (address, server.said)
 
 
 def check_browser(waymark, source, web, work, capture, names):
@@ -411,7 +522,8 @@ def main():
                 ("ptm_cycles", 32, 1, ("--cycle-accurate",), {}), ("etmv3", 32, 1, ("--unit", "etmv3"), {})):
             check_windows(waymark, work, chance, rounds, name, built[bits, threads], nm[bits], *how, **more)
         names = ["--symbols", built[64, 1]]
-        check_usual_place(waymark, work, work / "ete", names)
+        for check in (check_usual_place, check_other_files, check_slow, check_without_windows, check_findings, check_listening_elsewhere):
+            check(waymark, work, work / "ete", names)
         check_browser(waymark, source, web, work, work / "ete", names)
         check_refusals(waymark, work, work / "ete", names)
     print("ok")

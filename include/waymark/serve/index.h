@@ -70,8 +70,11 @@ public:
     [[nodiscard]] bool complete() const;
     /// Instructions that hold [begin, end) of an axis of the timeline in this unit: `instructions`, `cycles`, or
     /// `ticks` of timestamps. Of several sources, the instructions of all. The window is up to one place of the index
-    /// longer on each side.
-    [[nodiscard]] analysis::FlowWindow window_of(std::string_view unit, std::uint64_t begin, std::uint64_t end) const;
+    /// longer on each side. Nothing: it is not known yet up to where the window is, since reading goes on.
+    [[nodiscard]] std::optional<analysis::FlowWindow> window_of(std::string_view unit, std::uint64_t begin,
+                                                                std::uint64_t end) const;
+    /// Whether a timestamp came before any of the places.
+    [[nodiscard]] bool has_timestamps() const;
     [[nodiscard]] std::vector<StreamPoints> streams() const;
     /// Approximate size of the places in a file.
     [[nodiscard]] std::uint64_t bytes() const;
@@ -106,12 +109,16 @@ private:
 /// version of Waymark, has another. Errors: a file is not there any more.
 [[nodiscard]] Result<std::string> identity_of(const pipeline::Session& session,
                                               const std::vector<const pipeline::Source*>& selected,
-                                              std::string_view version);
+                                              std::string_view version, const IndexOptions& options);
 
 /// Reads an index of that identity, or gives why there is none: `not_found`; `bad_format`: damaged, or of another
 /// capture or another version.
 [[nodiscard]] Result<std::shared_ptr<Index>> read_index(const std::filesystem::path& file, const std::string& identity);
-/// Writes a complete index, atomically.
+/// Whether an index may be written there: nothing is there, or an empty file, or an index of any version. Errors:
+/// `usage`: another file, which is left alone.
+[[nodiscard]] Status check_index_file(const std::filesystem::path& file);
+/// Writes a complete index, atomically. Errors: as check_index_file() has; `unsupported`: it is too large; the file
+/// cannot be written.
 [[nodiscard]] Status write_index(const std::filesystem::path& file, const std::string& identity, const Index& index);
 /// Where the index of a capture is kept: below XDG_CACHE_HOME, or .cache in HOME. Empty: neither is set.
 [[nodiscard]] std::filesystem::path usual_index_file(const std::string& identity);

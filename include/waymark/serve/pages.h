@@ -33,10 +33,12 @@ struct PagesOptions {
     report::ReportOptions report;
     WindowOptions window;
     IndexOptions index;
-    std::filesystem::path index_file;  ///< empty: none is kept
+    std::filesystem::path index_file;  ///< where the index is kept; empty: at usual_index_file()
     /// Makes the answers that a report of the run shows, or of its beginning, if not `whole`. `open` gives the bytes of
-    /// buffers; empty: they are read as they are. Called by one thread at a time.
-    std::function<Result<answers::Answers>(const pipeline::OpenBuffer& open, bool whole, answers::Steps& steps)>
+    /// buffers; empty: they are read as they are. `stop` is asked now and then; once it gives true, any error will do.
+    /// Called by one thread at a time.
+    std::function<Result<answers::Answers>(const pipeline::OpenBuffer& open, bool whole,
+                                           const std::function<bool()>& stop, answers::Steps& steps)>
         answers;
     /// Adds what answers of any kind need to be shown, such as the text of sources. By several threads.
     std::function<void(answers::Answers&)> complete;
@@ -75,7 +77,7 @@ public:
     [[nodiscard]] Reply window(analysis::FlowWindow window);
     /// The same, of a range of the timeline's axis in this unit: `instructions`, `cycles`, `ticks` or `ns`.
     [[nodiscard]] Reply window(std::string_view unit, std::uint64_t begin, std::uint64_t end);
-    /// How far reading is, as JSON.
+    /// How far reading is, as JSON: `complete` if it ended, and then why, in `failed`, if it did not come to the end.
     [[nodiscard]] Reply status();
 
     /// For tests: the index, null where there are no windows.
@@ -84,19 +86,23 @@ public:
 private:
     struct Seen;
     void make_index();
+    /// Reads the index, or makes it. Gives why there is none.
+    [[nodiscard]] Status take_index(const std::string& identity, const std::filesystem::path& file);
+    [[nodiscard]] bool wait_for_rebuild();
+    [[nodiscard]] bool wants_rebuild();
     void make_reports();
     [[nodiscard]] Result<std::shared_ptr<const std::string>> page(answers::Answers& answers,
                                                                   const answers::Steps& steps,
                                                                   std::optional<analysis::FlowWindow> window,
                                                                   bool part) const;
     [[nodiscard]] std::optional<std::string> changed() const;
+    [[nodiscard]] Reply not_read(std::uint64_t known, const std::string& when) const;
 
     const pipeline::Session* session_;
     const std::vector<const pipeline::Source*> selected_;
     PagesOptions options_;
     std::string page_;        // the page without data, allowed to ask its server
     std::string no_windows_;  // why there are none
-    std::string identity_;
     std::vector<Seen> seen_;  // the files, when it began
     std::function<void(const std::string&)> say_;
     std::atomic<bool> stop_{false};
@@ -106,8 +112,12 @@ private:
     std::shared_ptr<Index> index_;
     std::shared_ptr<const std::string> report_;
     std::optional<Error> failed_;
-    bool whole_ = false;  // `report_` is of all
-    std::vector<answers::Finding> health_;
+    bool whole_ = false;                    // `report_` is of all
+    bool read_ = false;                     // reports are made no more
+    bool from_file_ = false;                // the index is one that was kept
+    bool rebuild_ = false;                  // the index does not fit the trace
+    std::string index_failed_;              // why the index will not be complete
+    std::vector<answers::Finding> health_;  // of the last report, without what pages of windows find themselves
     std::thread indexing_, reporting_;
 };
 

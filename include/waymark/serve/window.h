@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "waymark/analysis/flow_window.h"
@@ -19,6 +20,7 @@ struct WindowOptions {
     std::size_t most_steps = 100'000;     ///< ranges of each source
     bool instructions = true;             ///< every instruction of functions that ran, with blocks, branches and lines
     std::uint64_t timestamp_hz = 0;       ///< of timestamps; 0: what the capture says
+    std::function<bool()> stop{};         ///< asked now and then; true ends it early. Empty: nothing does
 };
 
 struct WindowAnswers {
@@ -31,7 +33,8 @@ struct WindowAnswers {
 /// equal the timeline and the steps of a whole decode with that window (pipeline::FlowAnswersOptions::window), except
 /// that the axis' note and uncertainty concern the timestamps that were read. All else counts the blocks whose
 /// execution began in the window. What did not run in the window is not observed. Errors: `not_found`: nothing ran
-/// there; a file is not there any more, or is not what it was.
+/// there; `bad_format`: the trace is not what it was when the index was made; a file is not there any more, or it was
+/// ended early.
 [[nodiscard]] Result<WindowAnswers> window_answers(const pipeline::Session& session,
                                                    const std::vector<const pipeline::Source*>& selected,
                                                    const Index& index, analysis::FlowWindow window,

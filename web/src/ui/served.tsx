@@ -29,19 +29,21 @@ export function ServedBar({ report, place }: Pick<ViewProps, "report" | "place">
     const served = report.head.served!;
     const { begin, end, most } = served;
     const isWindow = end > begin;
-    const [known, setKnown] = useState<Pick<Served, "instructions" | "complete">>(served);
+    // `ended`: why nobody is asked any more though reading did not come to its end.
+    const [known, setKnown] = useState<Pick<Served, "instructions" | "complete"> & { ended?: string }>(served);
     const [text, setText] = useState({ from: String(begin), to: String(isWindow ? end : Math.min(served.instructions, 1_000_000)) });
     const [wrong, setWrong] = useState("");
     useEffect(() => {
-        if (known.complete) return;
+        if (known.complete || known.ended !== undefined) return;
         // Until all is read, the server is asked how far it is.
         const timer = setTimeout(async () => {
             try {
                 const answer = await fetch("status");
-                const now = (await answer.json()) as { instructions: number; indexed: boolean };
-                setKnown({ instructions: now.instructions, complete: now.indexed });
+                const now = (await answer.json()) as { instructions: number; complete: boolean; failed: string };
+                if (now.failed !== "") setKnown({ instructions: now.instructions, complete: false, ended: `reading failed: ${now.failed}` });
+                else setKnown({ instructions: now.instructions, complete: now.complete });
             } catch {
-                setKnown({ ...known, complete: true });
+                setKnown({ ...known, ended: "the server has ended" });
             }
         }, 2000);
         return () => clearTimeout(timer);
@@ -85,7 +87,8 @@ export function ServedBar({ report, place }: Pick<ViewProps, "report" | "place">
             {known.instructions > 0 && place.range !== undefined && <RangeLink report={report} place={place} />}
             {served.part && <a class="button small" href="./">Load again</a>}
             <span class="quiet" role="status">
-                {known.instructions > 0 && `${grouped(known.instructions)} instructions ${known.complete ? "in all" : "read so far"}`}
+                {known.instructions > 0 && `${grouped(known.instructions)} instructions ${known.complete ? "in all" : known.ended === undefined ? "read so far" : "read"}`}
+                {known.ended !== undefined && `${known.instructions > 0 ? "; " : ""}${known.ended}`}
             </span>
             <span role="alert" class="wrong">{wrong}</span>
         </form>
