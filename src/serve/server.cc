@@ -387,7 +387,7 @@ Status serve(Pages& pages, const ServerOptions& options, const std::function<boo
              pages.window(request.has_param("unit") ? request.get_param_value("unit") : "instructions", *from, *to));
     });
     server.set_error_handler([](const httplib::Request&, httplib::Response& response) {
-        if (response.body.empty() && response.status == 404)
+        if (response.status == 404 && !response.has_header("Content-Type"))
             response.set_content("There is no such page, or the address lacks the token of this run.\n",
                                  "text/plain; charset=utf-8");
     });

@@ -413,6 +413,8 @@ def check_slow(waymark, work, capture, names):
         return connections
 
     with Server(waymark, capture, *names, "--index", work / "slow.index") as server:
+        # A report that is put together is finished first.
+        wait_for(lambda: server.status()["complete"], "all is read")
         all_of_them = left = begun(server, 8)
         began = time.monotonic()
         while left:
@@ -429,9 +431,13 @@ def check_slow(waymark, work, capture, names):
         assert time.monotonic() - began < 20, "nobody holds up the end"
         for connection in all_of_them + many:
             connection.close()
-    # At any time.
+    # At any time; the second time without waiting for anything.
     with Server(waymark, capture, *names, "--index", work / "none.index") as server:
-        assert server.end() == 0
+        began = time.monotonic()
+        server.process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        assert server.end() in (0, 128 + signal.SIGINT), server.process.returncode
+        assert time.monotonic() - began < 20
 
 
 def check_without_windows(waymark, work, capture, names):
