@@ -63,6 +63,10 @@ set_tests_properties(long.fleet_trees long.fleet_faults PROPERTIES SKIP_RETURN_C
 waymark_long_test(campaign "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/hostile/campaign_test.py $<TARGET_FILE:waymark>
     ${PROJECT_SOURCE_DIR} --mutants 1000 --seed 1000)
 set_tests_properties(long.campaign PROPERTIES SKIP_RETURN_CODE 77)
+# A hundred windows of each of seven captures, beside a count of every instruction.
+waymark_long_test(serve "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/serve/serve_test.py $<TARGET_FILE:waymark>
+    ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/web --long)
+set_tests_properties(long.serve PROPERTIES SKIP_RETURN_CODE 77)
 # Time, memory and output while dimensions of large inputs are doubled.
 waymark_long_test(growth "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/hostile/growth_test.py $<TARGET_FILE:waymark>
     ${PROJECT_SOURCE_DIR} --long)
