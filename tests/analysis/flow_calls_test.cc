@@ -1120,7 +1120,7 @@ TEST(FlowRepeats, AtTheirLimitsTooTheyGiveWhatStepByStepGives) {
 
 // ---- a thread in several sources
 
-/// A function that calls itself is one node, at any depth: knowledge of it must not exceed the limit.
+/// A function that calls itself is one node, at any depth: the nodes that are kept must not exceed the limit.
 TEST(FlowRepeats, ForgetTheLowestFramesAsStepByStep) {
     std::uint64_t repeated = 0;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {

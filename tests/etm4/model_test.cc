@@ -359,7 +359,7 @@ TEST_F(Etm4ModelByHand, WrongPathsFollowFromTheSeed) {
     EXPECT_NE(traces[0], traces[2]);
 }
 
-// 2.18, prohibited region: by exception the Exception element is the last of it, and a Trace On comes behind it.
+// 2.18, prohibited region: if an exception enters it, the Exception element comes last, and a Trace On follows.
 TEST_F(Etm4ModelByHand, SecureStateThatIsNotPermittedIsNotSeen) {
     for (const bool permitted : {true, false}) {
         trace_ = {};

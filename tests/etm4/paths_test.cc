@@ -67,7 +67,7 @@ private:
     }
 };
 
-/// A random execution of it: the beginnings of executed blocks, and the trace.
+/// A random execution of the program: the beginnings of executed blocks, and the trace.
 class Wandering {
 public:
     Wandering(const DistantPlaces& program, bool return_stack, std::uint64_t seed)

@@ -3,7 +3,7 @@
 
     sink_test.py WAYMARK SOURCE_DIR [TEST…]
 
-The reference is the same program recorded whole: what a buffer holds is a part of it, which this test finds with a deformatter
+The reference is the same program recorded whole: a buffer holds a part of that trace, which this test finds with a deformatter
 of its own. What executed is in truth.txt, which `waymark verify` compares.
 """
 import json
@@ -148,7 +148,7 @@ class Sinks(unittest.TestCase):
                 place = whole.find(there)
                 self.assertGreaterEqual(place, 0, "not a part of the whole trace")
                 self.assertEqual(whole.find(there, place + 1), -1)
-                # Before the unit's own sign of it, which comes behind the atoms that wait and the branch out of `fault`.
+                # The mark comes before the unit's own packet, which follows the waiting atoms and the branch out of `fault`.
                 before = place + marks[0].get(0x10, 0)
                 self.assertIn(0x0c if unit == "ptm" else 0x71, whole[before:before + 12])
                 registers = self.registers(folder)

@@ -77,7 +77,7 @@ class WrongProgramming(unittest.TestCase):
                            folder / ("arm" if unit == "ptm" else "aarch64"))
                     said = output(WAYMARK, "explain", capture) + " " + output(WAYMARK, "doctor", capture)
                     self.assertIn(words, said)
-            # Where nothing is wrong, none of it is said.
+            # A right capture gets none of these words.
             output(WAYMARK, "record", "--unit", "ptm", "--sink", "tmc-etb", "-o", folder / "right", "--", folder / "arm")
             said = output(WAYMARK, "explain", folder / "right") + " " + output(WAYMARK, "doctor", folder / "right")
             for *_, words in CASES.values():

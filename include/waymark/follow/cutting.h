@@ -24,7 +24,8 @@ struct CutMemory {
     friend bool operator==(const CutMemory&, const CutMemory&) = default;
 };
 
-/// It has the calls of any decoder, on one thread.
+/// A decoder on one thread that can also begin at a cut: where a synchronisation point gives nearly all of the state.
+/// The functions up to amid_packet() are the functions of every decoder (follow/decoder.h).
 class Cutting {
 public:
     virtual ~Cutting() = default;
