@@ -299,6 +299,9 @@ def self_test():
     failing = failing.replace("test_b (__main__.A.test_b) ... noise\nok", "test_d (__main__.A.test_d) ... FAIL")
     (case,) = [case for case in cases_of("t", "failed", failing) if case.part == "A.test_d"]
     assert (case.test, case.output.splitlines()[-1]) == ("t", "kept: /tmp/a b"), case
+    quiet = [str(file) for file in sorted(pathlib.Path(__file__).parent.rglob("*.py")) if file != pathlib.Path(__file__)
+             for line in file.read_text().splitlines() if "unittest.main(" in line and "verbosity=2" not in line]
+    assert not quiet, f"unittest.main without verbosity=2, so that no case is counted: {quiet}"
     print("what tests say is counted")
     return 0
 

@@ -89,4 +89,4 @@ if __name__ == "__main__":
     if missing:
         print(f"skipped: {', '.join(missing)} missing")
         sys.exit(77)
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)
