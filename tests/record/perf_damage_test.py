@@ -23,7 +23,7 @@ SWITCH = 14
 class Damage(PerfCase):
     @classmethod
     def make(cls):
-        cls.build("threads", THREADS.replace("30000", "3000"), "-static", "-lpthread")
+        cls.build("threads", THREADS, "-static", "-lpthread")
         cls.build_bare("program", PROGRAM, 90)
         cls.data = cls.record("perf.data", "--unit", "etmv4", "--sink", "etr", "--cpus", "2", "--aux-buffer", "16")
 

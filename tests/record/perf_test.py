@@ -50,12 +50,15 @@ THREADS = """
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+static __attribute__((noinline)) long same(long i) { return i; }
+static __attribute__((noinline)) long one(long i) { return 1; }
+static long (*volatile const way[])(long) = {one, same}; /* calls whose targets the trace names fill buffers */
 static void* work(void* n) {
     volatile unsigned long sum = 0;
     char name[16];
     snprintf(name, sizeof name, "worker%ld", (long)n);
     prctl(PR_SET_NAME, name);
-    for (long i = 0; i < 30000; i++) sum += i & (long)n ? i : 1;
+    for (long i = 0; i < 3000; i++) sum += way[(i & (long)n) != 0](i);
     return 0;
 }
 int main(void) {
@@ -274,6 +277,8 @@ class Perf(unittest.TestCase):
             with self.subTest(options=options):
                 data = self.record(program, *options, "--cpus", "2", "--aux-buffer", "8")
                 self.assertEqual(len(truth(data)), 4)
+                written = sum(record.word(8, 8) for record in perf_records.PerfRecords(data).of(perf_records.AUX))
+                self.assertGreater(written, 4 * (8 << 10), "more trace than the buffers of four threads or two CPUs")
                 # What waits in perf's queue when it comes to the next thread of a CPU, perf gives to that thread: which
                 # thread ran what is known of a ring for each thread alone. `compare_waymark` compares each thread.
                 self.compare(data, threads="--per-thread" in options, ordered=False)

@@ -24,7 +24,7 @@ from perf_test import PROGRAM, THREADS, truth  # noqa: E402
 class Views(PerfCase):
     @classmethod
     def make(cls):
-        cls.build("threads", THREADS.replace("30000", "3000"), "-static", "-lpthread")
+        cls.build("threads", THREADS, "-static", "-lpthread")
         cls.build_bare("program", PROGRAM, 90)
         # Timestamps of the kernel's clock are in version 2.
         cls.data = cls.record("perf.data", "--unit", "ete", "--cpus", "2", "--aux-buffer", "16", "--info-version", "2",
