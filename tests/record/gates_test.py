@@ -51,6 +51,9 @@ int main(void) {
     unsigned sum = 1;
     for (unsigned i = 0; i < ROUNDS; ++i) sum += first(sum);
     for (unsigned i = 0; i < SECOND; ++i) sum += second(sum);
+#ifdef PART
+    if (sum == 1) sum = never(sum);
+#endif
     printf("%u\n", last(sum));
     return 0;
 }
@@ -716,13 +719,13 @@ class Gates(unittest.TestCase):
     # ---- coverage with an unknown total
 
     def test_a_gate_on_coverage_needs_to_know_what_there_is(self):
-        program, out = self.home("covered", libc=True)
+        program, out = self.home("covered", "-DPART")
         gate = ("coverage", out, "--only", "app", "--fail-under")
         self.assertNotIn("warning", self.waymark(*gate, "20", "--strict").stderr)
         self.waymark(*gate, "100", "--strict", status=1)
         whole = shutil.move(program, program.with_name("whole"))
         run(CROSS + "strip", "-o", program.with_name("strip"), whole)
-        self.build(program.with_name("other"), "-DROUNDS=3", libc=True)
+        self.build(program.with_name("other"), "-DPART", "-DROUNDS=3")
         for name in (None, "strip", "other"):
             with self.subTest(there=name):
                 program.unlink(missing_ok=True)
@@ -740,6 +743,7 @@ class Gates(unittest.TestCase):
         shutil.copy(whole, program)
         self.waymark(*gate, "20", "--strict")
         # Everything includes libraries without symbols; a function that has one is known.
+        _, out = self.home("covered-with-libraries", libc=True)
         self.waymark("coverage", out, "--fail-under", "0.1", "--strict", status=1)
         self.waymark("coverage", out, "--fail-under", "50", "--only", "first", "--strict")
 
@@ -847,10 +851,13 @@ class Gates(unittest.TestCase):
         home = self.folder / "never"
         home.mkdir()
         step = "x = x * 3 + 1; if (x & 64) x ^= 5; __asm__ volatile(\"\" : \"+r\"(x));\n"
-        (home / "never.c").write_text("__attribute__((noinline)) int never(int x) {\n" + step * 900 + "return x; }\n"
-                                      "int main(int n, char** v) { return n > 100 ? never(n) : 0; }\n")
+        (home / "never.c").write_text(
+            r'__asm__(".globl _start\n.thumb_func\n_start: movs r0, #1\n bl main\n movs r7, #1\n svc 0\n b .\n");' "\n"
+            "__attribute__((noinline)) int never(int x) {\n" + step * 900 + "return x; }\n"
+            "int main(int n, char** v) { return n > 100 ? never(n) : 0; }\n")
         program = home / "never"
-        self.assertEqual(run(CROSS + "gcc", "-O1", "-g", "-Wl,--build-id", "-o", program, home / "never.c").returncode, 0)
+        self.assertEqual(run(CROSS + "gcc", "-O1", "-g", "-nostdlib", "-Wl,--build-id", "-o", program,
+                             home / "never.c").returncode, 0)
         size = next(int(line.split()[2]) for line in run(CROSS + "readelf", "-sW", program).stdout.splitlines()
                     if line.split()[-1:] == ["never"])
         self.assertGreater(size, 2 * 4096)
