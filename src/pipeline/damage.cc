@@ -221,6 +221,9 @@ std::uint64_t bytes_of(const Source& source, const BufferReport& buffer) {
 /// Whether the unit traces program flow: it has a protocol of program flow, or is an older trace macrocell.
 bool traces_flow(const Source& source) { return source.has_packets() || source.type.starts_with("ETM"); }
 
+/// Whether the unit never traces program flow: it traces a bus (HTM) or signals (ELA). Any unit of unknown type may.
+bool traces_no_flow(const Source& source) { return source.type.starts_with("HTM") || source.type.starts_with("ELA"); }
+
 }  // namespace
 
 std::vector<Damage> not_decoded(const Session& session, const std::vector<const Source*>& selected,
@@ -229,14 +232,17 @@ std::vector<Damage> not_decoded(const Session& session, const std::vector<const 
         std::uint64_t bytes = 0;
         std::string sources, buffer, source;
     };
-    Sum flow, without_flow, others;
+    Sum flow, unknown, without_flow, others;
     std::uint64_t all = 0;
     for (const BufferReport& buffer : report.buffers) {
         for (const Source& source : session.sources) all += bytes_of(source, buffer);
         for (const Source* source : selected) {
             const std::uint64_t bytes = source->has_flow() ? 0 : bytes_of(*source, buffer);
             if (bytes == 0) continue;
-            Sum& sum = has_messages(*source) ? without_flow : traces_flow(*source) ? flow : others;
+            Sum& sum = has_messages(*source)     ? without_flow
+                       : traces_flow(*source)    ? flow
+                       : traces_no_flow(*source) ? others
+                                                 : unknown;
             sum.bytes += bytes;
             if (sum.buffer.empty()) sum.buffer = buffer.name;
             const std::string name =
@@ -246,8 +252,8 @@ std::vector<Damage> not_decoded(const Session& session, const std::vector<const 
         }
     }
     std::vector<Damage> out;
-    for (const auto& [sum, severity] : {std::pair(&flow, Severity::warning), std::pair(&without_flow, Severity::note),
-                                        std::pair(&others, Severity::note)}) {
+    for (const auto& [sum, severity] : {std::pair(&flow, Severity::warning), std::pair(&unknown, Severity::warning),
+                                        std::pair(&without_flow, Severity::note), std::pair(&others, Severity::note)}) {
         if (sum->bytes == 0) continue;
         Damage damage;
         damage.kind = Kind::not_decoded;
@@ -261,6 +267,7 @@ std::vector<Damage> not_decoded(const Session& session, const std::vector<const 
         damage.found = fmt::format("{} of {} of sources ({:.0f} %) are {}", grouped(sum->bytes), counted(all, "byte"),
                                    100.0 * static_cast<double>(sum->bytes) / static_cast<double>(all), why);
         if (sum == &flow) damage.means = "what ran on the cores of these sources is in no figure";
+        if (sum == &unknown) damage.means = "if these sources trace what ran on a core, it is in no figure";
         damage.sentence = damage.means.empty() ? damage.found : damage.found + "; " + damage.means;
         out.push_back(std::move(damage));
     }
