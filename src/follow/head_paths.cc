@@ -49,8 +49,8 @@ Shared Paths::shared_past() {
 /// Adds the past of another path. A past that was always in known code takes precedence over one that was in unknown
 /// code.
 void Paths::join(Path& path, const Path& other) {
-    if (path.checks > other.checks + odds.margin()) return;
-    if (other.checks > path.checks + odds.margin()) {
+    if (path.checks > other.checks && path.checks > other.checks + odds.margin()) return;
+    if (other.checks > path.checks && other.checks > path.checks + odds.margin()) {
         path = other;
         return;
     }
@@ -72,11 +72,11 @@ void Paths::put(std::vector<Path>& next, bool& many, const Path& to) {
     if (!many && next.size() > few) {
         many = true;
         seen_.clear();
-        for (std::uint32_t i = 0; i < next.size(); ++i) seen_.try_emplace(state_of(next[i]), i);
+        for (std::uint32_t i = 0; i < next.size(); ++i) (void)seen_.try_emplace(state_of(next[i]), i);
     }
     if (many) {
-        const auto [found, is_new] = seen_.try_emplace(state_of(to), static_cast<std::uint32_t>(next.size()));
-        return is_new ? next.push_back(to) : join(next[found->second], to);
+        const auto [position, is_new] = seen_.try_emplace(state_of(to), static_cast<std::uint32_t>(next.size()));
+        return is_new ? next.push_back(to) : join(next[position], to);
     }
     const State state = state_of(to);
     const auto same = std::find_if(next.begin(), next.end(), [&](const Path& p) { return state_of(p) == state; });

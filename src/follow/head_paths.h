@@ -9,12 +9,12 @@
 #include <map>
 #include <optional>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "head_past.h"
 #include "head_program.h"
+#include "positions.h"
 
 namespace waymark::follow::head {
 
@@ -83,8 +83,16 @@ public:
     /// Takes the number of paths that one observation tested, and the number that passed. Small numbers are ignored.
     void measure(std::size_t tested, std::size_t passed) {
         if (tested < 16) return;
-        tested_ += tested;
-        passed_ += passed;
+        add({tested, passed});
+    }
+    /// The sums of what measure() took.
+    struct Measured {
+        std::uint64_t tested = 0, passed = 0;
+    };
+    [[nodiscard]] Measured measured() const { return {tested_, passed_}; }
+    void add(Measured more) {
+        tested_ += more.tested;
+        passed_ += more.passed;
     }
 
     double places = 1;  ///< number of places distinguished since the last seeding
@@ -217,13 +225,14 @@ private:
     [[nodiscard]] bool too_many(const std::vector<Path>& next) const { return next.size() > program_.limits().places; }
 
     static constexpr std::uint64_t nowhere = ~std::uint64_t{0};
-    /// A few paths are compared one by one: clearing a large table takes longer.
+    /// A few paths are compared one by one, which takes less time than the table.
     static constexpr std::size_t few = 8;
     /// Limit for the number of places that are followed while returning paths may continue anywhere.
     static constexpr std::size_t most_that_return = std::size_t{1} << 16;
 
     Program& program_;
-    std::unordered_map<State, std::uint32_t, StateHash> seen_;
+    Positions<State, StateHash> seen_;
+    std::vector<Path> spare_;  // memory for the next paths
     // Paths that take an unknown entry from the return stack, by their differences: the last address, the place that
     // they push, the other addresses, and whether they are in A64 state.
     using Returning = std::tuple<bool, std::uint64_t, Isa, std::uint64_t, Isa, std::uint32_t, bool>;
@@ -233,7 +242,8 @@ private:
 
 template <class Each>
 void Paths::go_on(Each&& each) {
-    std::vector<Path> next;
+    std::vector<Path> next = std::move(spare_);
+    next.clear();
     returning_.clear();
     bool many = all.size() > few;
     if (many) seen_.clear();
@@ -254,7 +264,7 @@ void Paths::go_on(Each&& each) {
     for (auto& [key, path] : returning_) to_all_calls(path, {{std::get<3>(key)}, std::get<4>(key)}, next, many);
     if (too_many(next)) return forget();
     odds.measure(tested, passed);
-    all = std::move(next);
+    spare_ = std::exchange(all, std::move(next));
 }
 
 }  // namespace waymark::follow::head

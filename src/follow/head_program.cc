@@ -8,12 +8,13 @@ namespace waymark::follow::head {
 using isa::Waypoint;
 
 const Walk& Program::walk(Place place) {
-    const auto [found, is_new] = walks_.try_emplace(place);
+    const auto [position, is_new] = walk_from_.try_emplace(place, static_cast<std::uint32_t>(walks_.size()));
     if (is_new) {
-        found->second = follow::walk(code_, rules_.space, place, {rules_.decode, longest_walk_bytes});
-        steps += found->second.instructions + (found->second.end == WalkEnd::waypoint ? 0 : 1);
+        const Walk& w =
+            walks_.emplace_back(follow::walk(code_, rules_.space, place, {rules_.decode, longest_walk_bytes}));
+        steps += w.instructions + (w.end == WalkEnd::waypoint ? 0 : 1);
     }
-    return found->second;
+    return walks_[position];
 }
 
 void Program::find_waypoints() {

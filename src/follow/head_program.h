@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "positions.h"
 #include "waymark/follow/head.h"
 #include "waymark/follow/walk.h"
 
@@ -94,7 +95,8 @@ private:
     const RecoverLimits& limits_;
     bool known_ = false;
     std::vector<Place> waypoints_, after_calls_;
-    std::unordered_map<Place, Walk, PlaceHash> walks_;
+    std::deque<Walk> walks_;  // which does not move them
+    Positions<Place, PlaceHash> walk_from_;
 };
 
 }  // namespace waymark::follow::head

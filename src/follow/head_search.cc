@@ -17,25 +17,64 @@ namespace {
 }  // namespace
 
 void Search::run(std::span<const Observation> observations) {
-    paths_.seed(0, {});
+    Outset outset;
+    const auto seed = [&](std::uint32_t k, const Shared& shared) {
+        paths_.seed(k, shared);
+        outset = {k, paths_.a64, paths_.odds.measured(), obstacles_};
+    };
+    seed(0, {});
     for (std::uint32_t k = 0; k + 1 < observations.size() && !exhausted(); ++k) {
+        if (outset.first == k)
+            if (const Barren* const same = find_barren(observations.subspan(k), outset.a64)) {
+                k += static_cast<std::uint32_t>(same->run.size()) - 1;
+                paths_.odds.add(same->measured);
+                obstacles_.untraced += same->met.untraced;
+                obstacles_.repeated += same->met.repeated;
+                seed(k + 1, {paths_.before.past, std::min(paths_.before.cut, k)});
+                continue;
+            }
         step(observations[k], k);
         if (paths_.forgotten) {
             // There are too many paths: what they share is kept, and the search begins again.
-            paths_.seed(k + 1, *std::exchange(paths_.forgotten, {}));
+            const Shared shared = *std::exchange(paths_.forgotten, {});
+            if (shared.past == paths_.before.past && paths_.a64 == outset.a64)
+                note_barren(outset, observations.subspan(outset.first, k + 1 - outset.first));
+            seed(k + 1, shared);
             continue;
         }
         if (paths_.alive()) continue;
         // No path explains this packet after the earlier ones; perhaps it can be explained alone.
         if (paths_.seeded_at < k) {
-            paths_.seed(k, {});
+            seed(k, {});
             step(observations[k], k);
             paths_.forgotten.reset();
         }
-        if (!paths_.alive()) paths_.seed(k + 1, {});
+        if (!paths_.alive()) seed(k + 1, {});
     }
     if (!exhausted())
         arrive(std::get<seen::Sync>(observations.back().seen), static_cast<std::uint32_t>(observations.size() - 1));
+}
+
+const Search::Barren* Search::find_barren(std::span<const Observation> next, std::optional<bool> a64) const {
+    const auto same = std::find_if(barren_.begin(), barren_.end(), [&](const Barren& b) {
+        return b.a64 == a64 && b.run.size() < next.size() &&
+               std::equal(b.run.begin(), b.run.end(), next.begin(),
+                          [](const Observation& x, const Observation& y) { return x.seen == y.seen; });
+    });
+    return same == barren_.end() ? nullptr : &*same;
+}
+
+void Search::note_barren(const Outset& outset, std::span<const Observation> run) {
+    const auto chooses = [](const Observation& o) {
+        return std::holds_alternative<seen::Sync>(o.seen) || std::holds_alternative<seen::Restart>(o.seen);
+    };
+    if (std::any_of(run.begin(), run.end(), chooses)) return;
+    const Odds::Measured now = paths_.odds.measured();
+    barren_.push_back({run,
+                       outset.a64,
+                       {now.tested - outset.measured.tested, now.passed - outset.measured.passed},
+                       {.untraced = obstacles_.untraced - outset.obstacles.untraced,
+                        .repeated = obstacles_.repeated - outset.obstacles.repeated}});
 }
 
 void Search::step(const Observation& observation, std::uint32_t k) {

@@ -40,6 +40,25 @@ public:
     [[nodiscard]] std::vector<Known> known(const Path& path, std::uint32_t end) const;
 
 private:
+    /// The state in which a search without any path begins.
+    struct Outset {
+        std::uint32_t first = 0;  ///< observation
+        std::optional<bool> a64{};
+        Odds::Measured measured{};
+        Obstacles obstacles{};
+    };
+    /// Observations that, from such a state on, led to paths that were too many and shared nothing. Where they come
+    /// again, the search would do the same work for the same result: in a loop whose calls through a pointer repeat
+    /// an address, hundreds of times.
+    struct Barren {
+        std::span<const Observation> run;
+        std::optional<bool> a64{};
+        Odds::Measured measured{};
+        Obstacles met{};
+    };
+    /// The one with which `next` begins; null if there is none.
+    [[nodiscard]] const Barren* find_barren(std::span<const Observation> next, std::optional<bool> a64) const;
+    void note_barren(const Outset& outset, std::span<const Observation> run);
     void step(const Observation& observation, std::uint32_t k);
 
     // ---- observations
@@ -134,6 +153,7 @@ private:
     Program& program_;
     Paths paths_;
     Obstacles obstacles_{};
+    std::vector<Barren> barren_;
     std::optional<Path> chosen_;
     std::uint64_t left_ = 0, places_shown_ = 0, checks_shown_ = 0;
     bool confirmed_ = false;

@@ -52,12 +52,13 @@ seen::Outcomes outcomes(const char* text) {
 }
 
 /// The result of a search with observations at offsets 0, 10, 20 …
-HeadRecovery search(const HeadRules& rules, const Words& code, std::vector<Observed> all, double unseen = 1e-6) {
+HeadRecovery search(const HeadRules& rules, const Words& code, std::vector<Observed> all, double unseen = 1e-6,
+                    const RecoverLimits& limits = {}) {
     std::vector<Observation> observations;
     for (Observed& one : all) observations.push_back({{observations.size() * 10}, std::move(one)});
     HeadRecovery out;
     const auto extents = code.extents();
-    search_head(rules, code, extents, observations, unseen, {}, out);
+    search_head(rules, code, extents, observations, unseen, limits, out);
     return out;
 }
 
@@ -260,6 +261,28 @@ TEST(Head, ExtentsBelow4GB) {
 TEST(Head, ObstaclesInWords) {
     EXPECT_EQ(text(Obstacles{}), "");
     EXPECT_EQ(text(Obstacles{.untraced = 1, .repeated = 0, .lost = 2}), "1 Q element, 2 losses of trace");
+}
+
+// A loop that calls through a pointer repeats an address each time round: what is searched from there is the same each
+// time, and is searched once.
+TEST(HeadSearch, ALoopOfRepeatedAddressesIsSearchedOnce) {
+    constexpr unsigned rounds = 200;
+    std::vector<Observed> all;
+    for (unsigned i = 0; i < rounds; ++i) {
+        all.emplace_back(outcomes("E"));
+        all.emplace_back(seen::Arrival{repeats(0)});
+    }
+    all.insert(all.end(), {outcomes("E"), seen::Arrival{whole(0x8008)}, outcomes("EN"), seen::Sync{a64(0x8008), true}});
+    RecoverLimits few;
+    few.steps = 1000;
+    const HeadRecovery head = search(rules_a64(), indirect(), all, 1e-6, few),
+                       all_steps = search(rules_a64(), indirect(), all);
+    ASSERT_EQ(head.outcome, HeadOutcome::recovered);
+    EXPECT_EQ(head.obstacles.repeated, rounds);
+    ASSERT_EQ(head.stretches.size(), all_steps.stretches.size());
+    EXPECT_EQ(head.stretches.back().standing, all_steps.stretches.back().standing);
+    EXPECT_EQ(head.first, all_steps.first);
+    EXPECT_EQ(head.first.value, 10U * (2 * rounds + 2));
 }
 
 }  // namespace
