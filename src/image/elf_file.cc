@@ -518,6 +518,7 @@ std::vector<ElfFile::SymbolEntry> ElfFile::symbols() const {
         Elf_Data* data = elf_getdata(table.handle, nullptr);
         if (data == nullptr) continue;
         const std::uint64_t count = data->d_size / table.header.sh_entsize;
+        result.reserve(result.size() + static_cast<std::size_t>(std::min(count, left)));
         for (std::uint64_t i = 1; i < count && i <= INT32_MAX && left != 0; ++i, --left) {
             GElf_Sym symbol{};
             if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;

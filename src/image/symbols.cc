@@ -8,10 +8,12 @@
 #include <atomic>
 #include <cstdlib>
 #include <deque>
+#include <functional>
 #include <mutex>
-#include <set>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -34,6 +36,18 @@ struct Entry {
 
     [[nodiscard]] std::string_view name() const { return demangled.empty() ? linkage_name : demangled; }
     [[nodiscard]] Symbol view() const { return {name(), linkage_name, Address{address}, bytes, kind, isa}; }
+};
+
+/// Two symbols of a file with the same address and name are one.
+struct Named {
+    std::uint64_t address;
+    std::string_view name;
+    friend bool operator==(const Named&, const Named&) = default;
+};
+struct NamedHash {
+    std::size_t operator()(const Named& of) const {
+        return std::hash<std::string_view>()(of.name) ^ static_cast<std::size_t>(of.address * 0x9e3779b97f4a7c15U);
+    }
 };
 
 struct Mark {
@@ -195,10 +209,11 @@ std::size_t Symbols::State::add_elf(const ElfFile& elf, std::uint64_t load_bias)
     std::uint64_t demangled_left =
         std::max(elf.file().bytes.size() * most_demangled_per_file_byte, most_demangled_at_least);
     ready = false;
-    std::set<std::pair<std::uint64_t, std::string>> seen;  // .dynsym repeats symbols of .symtab
     std::vector<ElfFile::SymbolEntry> all = elf.symbols();
     for (const auto more : {&ElfFile::compressed_symbols, &ElfFile::linkage_symbols})
         for (ElfFile::SymbolEntry& symbol : (elf.*more)()) all.push_back(std::move(symbol));
+    std::unordered_set<Named, NamedHash> seen;  // .dynsym repeats symbols of .symtab
+    seen.reserve(all.size());
     for (ElfFile::SymbolEntry& symbol : all) {
         // An absolute symbol whose value happens to be in code does not name code.
         if (symbol.absolute) continue;
@@ -212,7 +227,7 @@ std::size_t Symbols::State::add_elf(const ElfFile& elf, std::uint64_t load_bias)
             marks.push_back({address, limit, *contents});
             continue;
         }
-        if (!seen.emplace(address, symbol.name).second) continue;
+        if (seen.contains({address, symbol.name})) continue;
         Entry entry;
         switch (symbol.type) {
             case STT_FUNC:
@@ -237,6 +252,7 @@ std::size_t Symbols::State::add_elf(const ElfFile& elf, std::uint64_t load_bias)
         demangled_left -= std::min<std::uint64_t>(demangled_left, in_vain ? longest_demangled : entry.demangled.size());
         entry.linkage_name = std::move(symbol.name);
         entries.push_back(std::move(entry));
+        seen.insert({address, entries.back().linkage_name});
         ++added;
     }
     return added;
