@@ -35,7 +35,8 @@ public:
             out.bytes = code.what.bytes;
             out.isa = isa;
             out.seen = seen(code.times != 0, code.unobserved || code.before);
-            out.function = functions_.index_of(code.function);
+            const bool same = n != 0 && code.function == code_.list()[n - 1]->function;
+            out.function = same ? a_.instructions.back().function : functions_.index_of(code.function);
             out.times = code.times;
             if (options_.cycles) out.costs = {code.times, code.cycles};
             if (FlowFunctions::File* file = functions_.file_at(address)) {

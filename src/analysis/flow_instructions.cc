@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 
 namespace waymark::analysis {
 
@@ -12,13 +13,15 @@ FlowInstructions::FlowInstructions(FlowFunctions& functions) : functions_(functi
 
 FlowInstructions::Code* FlowInstructions::code_at(const FlowStream& s, const isa::Space& space, std::uint64_t address,
                                                   isa::Isa isa) {
-    if (const auto found = code_.find({address, isa}); found != code_.end()) return &found->second;
+    const CodeKey key{address, isa};
+    if (const auto known = found_.find(key); known != found_.end()) return &code_[known->second];
     const auto found = isa::decode_at(s.sink->code().memory(), space, {address}, isa, s.decode);
     if (!found) return nullptr;
-    Code code;
+    found_.emplace(key, static_cast<std::uint32_t>(code_.size()));
+    Code& code = code_.emplace_back();
     code.what = *found;
     code.function = functions_.at(address);
-    return &(code_[{address, isa}] = std::move(code));
+    return &code;
 }
 
 void FlowInstructions::find_ran() {
@@ -92,17 +95,22 @@ void FlowInstructions::find_rest(const CodeFunction& function, const FlowStream&
         }
         add_listed(function.value, {at, known_end});
     }
-    std::set<CodeKey> seen(waiting.begin(), waiting.end());
     while (!waiting.empty()) {
         const CodeKey key = waiting.back();
         waiting.pop_back();
-        const Code* code = code_at(s, space, key.first, key.second);
-        if (code == nullptr) continue;
+        Code* const code = code_at(s, space, key.first, key.second);
+        if (code == nullptr || std::exchange(code->walked, true)) continue;
         for (const CodeKey& to : successors(key, *code))
-            if (functions_.at(to.first) == function &&
-                functions_.symbols().contents({to.first}) != image::Contents::data && seen.insert(to).second)
-                waiting.push_back(to);
+            if (may_walk_to(to, function)) waiting.push_back(to);
     }
+}
+
+bool FlowInstructions::may_walk_to(const CodeKey& to, const CodeFunction& function) {
+    const auto known = found_.find(to);
+    const Code* const code = known == found_.end() ? nullptr : &code_[known->second];
+    if (code != nullptr ? code->walked || code->function != function : functions_.at(to.first) != function)
+        return false;
+    return functions_.symbols().contents({to.first}) != image::Contents::data;
 }
 
 /// The listed stretch that contains an instruction, or else the next one after it; end() if there is none.
@@ -112,7 +120,7 @@ std::map<std::uint64_t, FlowInstructions::Listed>::const_iterator FlowInstructio
     if (behind == listed_.begin()) return listed_.end();
     const auto found = std::prev(behind);
     if (key.first >= found->second.end) return listed_.end();
-    return key.first >= found->second.known_end || code_.contains(key) ? found : listed_.end();
+    return key.first >= found->second.known_end || found_.contains(key) ? found : listed_.end();
 }
 
 void FlowInstructions::add_listed(std::uint64_t first, Listed stretch) {
@@ -128,32 +136,53 @@ void FlowInstructions::add_listed(std::uint64_t first, Listed stretch) {
 }
 
 /// Where control may go next, as far as the instruction shows.
-std::vector<FlowInstructions::CodeKey> FlowInstructions::successors(const CodeKey& key, const Code& code) {
-    std::vector<CodeKey> out;
+FlowInstructions::Successors FlowInstructions::successors(const CodeKey& key, const Code& code) {
+    Successors out;
     const isa::Instruction& i = code.what;
     if (i.undefined) return out;
     const bool branch = i.waypoint == isa::Waypoint::direct || i.waypoint == isa::Waypoint::indirect;
     // A branch of an IT block shows only when it was not taken.
-    if (!branch || i.link || i.conditional || code.not_taken != 0) out.emplace_back(key.first + i.bytes, key.second);
-    if (i.waypoint == isa::Waypoint::direct && !i.link) out.emplace_back(i.target.value, i.target_isa);
+    if (!branch || i.link || i.conditional || code.not_taken != 0)
+        out.keys[out.count++] = {key.first + i.bytes, key.second};
+    if (i.waypoint == isa::Waypoint::direct && !i.link) out.keys[out.count++] = {i.target.value, i.target_isa};
     return out;
 }
 
 void FlowInstructions::number_code() {
-    std::map<CodeKey, std::uint32_t> numbers;
-    for (auto& [key, code] : code_) {
-        numbers[key] = static_cast<std::uint32_t>(list_.size());
-        by_function_[code.function].push_back(static_cast<std::uint32_t>(list_.size()));
+    std::vector<std::pair<CodeKey, std::uint32_t>> order(found_.begin(), found_.end());
+    std::sort(order.begin(), order.end());
+    std::vector<std::uint32_t>* of = nullptr;
+    for (const auto& [key, index] : order) {
+        Code& code = code_[index];
+        const auto n = static_cast<std::uint32_t>(list_.size());
+        if (of == nullptr || code.function != list_.back()->function) of = &by_function_[code.function];
+        of->push_back(n);
         list_.push_back(&code);
         keys_.push_back(key);
     }
-    for (std::uint32_t n = 0; n < list_.size(); ++n)
+    found_.clear();
+}
+
+/// Only lost flow asks for the ways between instructions.
+void FlowInstructions::link() {
+    if (!next_.begins.empty()) return;
+    next_.begins.push_back(0);
+    prev_.begins.assign(list_.size() + 1, 0);
+    for (std::uint32_t n = 0; n < list_.size(); ++n) {
         for (const CodeKey& to : successors(keys_[n], *list_[n])) {
-            const auto found = numbers.find(to);
-            if (found == numbers.end() || list_[found->second]->function != list_[n]->function) continue;
-            list_[n]->next.push_back(found->second);
-            list_[found->second]->prev.push_back(n);
+            const auto found = std::lower_bound(keys_.begin(), keys_.end(), to);
+            const auto number = static_cast<std::uint32_t>(found - keys_.begin());
+            if (found == keys_.end() || *found != to || list_[number]->function != list_[n]->function) continue;
+            next_.to.push_back(number);
+            ++prev_.begins[number];
         }
+        next_.begins.push_back(next_.to.size());
+    }
+    // First the end of each instruction's predecessors, then, as they are filled in from the last on, their beginning.
+    std::partial_sum(prev_.begins.begin(), prev_.begins.end(), prev_.begins.begin());
+    prev_.to.resize(next_.to.size());
+    for (auto n = static_cast<std::uint32_t>(list_.size()); n-- != 0;)
+        for (std::size_t i = next_.begins[n + 1]; i-- != next_.begins[n];) prev_.to[--prev_.begins[next_.to[i]]] = n;
 }
 
 std::optional<std::uint32_t> FlowInstructions::number(std::uint64_t address) const {

@@ -1,10 +1,15 @@
 /// Every instruction of the functions that ran, whether it ran or not.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -24,8 +29,7 @@ public:
         bool before{},
             passed_before{};  // it ran before the streams begin; then also flow continued to the next instruction
         bool taken_before{};  // and went elsewhere
-        std::vector<std::uint32_t> next,
-            prev;  // numbers of successors and predecessors by static control flow, within the function
+        bool walked{};        // find_rest has seen where it leads
     };
     using CodeKey = std::pair<std::uint64_t, isa::Isa>;
 
@@ -40,6 +44,16 @@ public:
     [[nodiscard]] const std::set<CodeFunction>& never_entered() const { return never_entered_; }
     /// Number of the instruction at an address; nullopt if no function that ran contains it.
     [[nodiscard]] std::optional<std::uint32_t> number(std::uint64_t address) const;
+    /// Numbers of an instruction's successors by static control flow, within the function.
+    [[nodiscard]] std::span<const std::uint32_t> next(std::uint32_t n) {
+        link();
+        return next_.of(n);
+    }
+    /// Numbers of its predecessors.
+    [[nodiscard]] std::span<const std::uint32_t> prev(std::uint32_t n) {
+        link();
+        return prev_.of(n);
+    }
 
 private:
     using Kind = CodeFunction::Kind;
@@ -47,8 +61,17 @@ private:
     void find_ran();
     void find_rest(const CodeFunction& function, const FlowStream& s, const isa::Space& space,
                    std::vector<CodeKey> waiting);
-    [[nodiscard]] static std::vector<CodeKey> successors(const CodeKey& key, const Code& code);
+    struct Successors {
+        std::array<CodeKey, 2> keys{};
+        std::size_t count = 0;
+
+        [[nodiscard]] const CodeKey* begin() const { return keys.data(); }
+        [[nodiscard]] const CodeKey* end() const { return keys.data() + count; }
+    };
+    [[nodiscard]] static Successors successors(const CodeKey& key, const Code& code);
+    [[nodiscard]] bool may_walk_to(const CodeKey& to, const CodeFunction& function);
     void number_code();
+    void link();
 
     /// A stretch whose instructions are all listed; `known_end`: end of the code that is known.
     struct Listed {
@@ -57,13 +80,31 @@ private:
     [[nodiscard]] std::map<std::uint64_t, Listed>::const_iterator listed_at(const CodeKey& key) const;
     void add_listed(std::uint64_t first, Listed stretch);
 
+    struct KeyHash {
+        std::size_t operator()(const CodeKey& key) const {
+            const std::uint64_t h = (key.first ^ static_cast<unsigned>(key.second)) * 0x9e3779b97f4a7c15U;
+            return static_cast<std::size_t>(h ^ h >> 32);
+        }
+    };
+    /// Numbers by number, in one vector.
+    struct Ways {
+        std::vector<std::size_t> begins;
+        std::vector<std::uint32_t> to;
+
+        [[nodiscard]] std::span<const std::uint32_t> of(std::uint32_t n) const {
+            return std::span(to).subspan(begins[n], begins[n + 1] - begins[n]);
+        }
+    };
+
     FlowFunctions& functions_;
-    std::map<std::uint64_t, Listed> listed_;  // by first address; stretches do not overlap
-    std::map<CodeKey, Code> code_;
-    std::vector<Code*> list_;    // code_, by number
-    std::vector<CodeKey> keys_;  // of the same
+    std::map<std::uint64_t, Listed> listed_;                     // by first address; stretches do not overlap
+    std::deque<Code> code_;                                      // in the order in which they were found
+    std::unordered_map<CodeKey, std::uint32_t, KeyHash> found_;  // index in code_
+    std::vector<Code*> list_;                                    // code_, by number
+    std::vector<CodeKey> keys_;                                  // of the same
     std::map<CodeFunction, std::vector<std::uint32_t>> by_function_;
     std::set<CodeFunction> never_entered_;
+    Ways next_, prev_;  // empty until something asks
 };
 
 }  // namespace waymark::analysis

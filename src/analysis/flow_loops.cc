@@ -22,7 +22,11 @@ public:
         gather_breaks();
         gather_flows();
         std::map<CodeFunction, std::vector<std::uint32_t>> groups;
-        for (std::uint32_t n = 0; n < code_.list().size(); ++n) groups[group_[n]].push_back(n);
+        std::vector<std::uint32_t>* of = nullptr;
+        for (std::uint32_t n = 0; n < code_.list().size(); ++n) {
+            if (n == 0 || group_[n] != group_[n - 1]) of = &groups[group_[n]];
+            of->push_back(n);
+        }
         for (const auto& [group, all] : groups) put_loops(all);
         std::sort(a_.loops.begin(), a_.loops.end(), [](const Loop& x, const Loop& y) {
             return std::tuple(x.head, !x.irreducible, x.function) < std::tuple(y.head, !y.irreducible, y.function);
@@ -82,9 +86,10 @@ private:
             const bool branch = i.waypoint == isa::Waypoint::direct || i.waypoint == isa::Waypoint::indirect;
             if (branch && i.link)
                 calls.push_back(n);
-            else if (!i.undefined)
-                add(n, code_.number(code_.keys()[n].first + i.bytes), branch ? code.not_taken : code.times);
-            if (i.waypoint == isa::Waypoint::direct && !i.link) add(n, code_.number(i.target.value), code.taken);
+            else if (const std::uint64_t times = branch ? code.not_taken : code.times; times != 0 && !i.undefined)
+                add(n, code_.number(code_.keys()[n].first + i.bytes), times);
+            if (i.waypoint == isa::Waypoint::direct && !i.link && code.taken != 0)
+                add(n, code_.number(i.target.value), code.taken);
         }
         for (const Edge& e : a_.edges) {
             const bool call = e.kind == Branch::Kind::call || e.kind == Branch::Kind::indirect_call;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 namespace waymark::analysis {
 
@@ -65,8 +66,9 @@ public:
             if (to) {
                 back = reach(*to, {}, true);
                 // The instruction itself was seen, unless a successor leads back to it.
-                const bool itself = std::any_of(code_.list()[*to]->next.begin(), code_.list()[*to]->next.end(),
-                                                [&](std::uint32_t n) { return back.contains(n); });
+                const auto next = code_.next(*to);
+                const bool itself =
+                    std::any_of(next.begin(), next.end(), [&](std::uint32_t n) { return back.contains(n); });
                 if (!itself) back.erase(*to);
             }
             // If flow returns at another place, it may have passed through the callers of either function. If trace was
@@ -137,20 +139,21 @@ private:
             for (const std::uint32_t n : all)
                 if (may_lead_anywhere(*code_.list()[n])) anywhere.push_back(n);
         bool jumps = false;
-        const auto add = [&](const std::vector<std::uint32_t>& numbers) {
+        const auto add = [&](std::span<const std::uint32_t> numbers) {
             for (const std::uint32_t n : numbers)
                 if (n != end && seen.insert(n).second) waiting.push_back(n);
         };
         if (backwards) add(anywhere);
         while (!waiting.empty()) {
-            const FlowInstructions::Code& code = *code_.list()[waiting.back()];
+            const std::uint32_t n = waiting.back();
             waiting.pop_back();
-            add(backwards ? code.prev : code.next);
-            if (!backwards && !jumps && may_lead_anywhere(code)) {
+            const std::span<const std::uint32_t> ways = backwards ? code_.prev(n) : code_.next(n);
+            add(ways);
+            if (!backwards && !jumps && may_lead_anywhere(*code_.list()[n])) {
                 jumps = true;
                 add(all);
             }
-            work_ += 1 + (backwards ? code.prev : code.next).size();
+            work_ += 1 + ways.size();
         }
         return seen;
     }
