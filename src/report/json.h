@@ -4,9 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "waymark/core/quote.h"
@@ -34,8 +38,18 @@ public:
     }
     template <class Number>
     void number(Number value) {
-        separate();
-        out_ += fmt::to_string(value);
+        if constexpr (std::is_integral_v<Number>) {
+            // Most of a report are numbers: a comma and its number are appended at once.
+            std::array<char, 24> text;
+            text[0] = ',';
+            const char* const end = std::to_chars(text.data() + 1, text.data() + text.size(), value).ptr;
+            const char* const begin = text.data() + (first_ ? 1 : 0);
+            out_.append(begin, static_cast<std::size_t>(end - begin));
+            first_ = false;
+        } else {
+            separate();
+            out_ += fmt::to_string(value);
+        }
     }
     void boolean(bool value) {
         separate();
