@@ -43,7 +43,7 @@ if [ "${1:-}" = --instructions ]; then
             --collect-atstart=no --toggle-collect='*decode_all*' "$1" --once "$2/$3" >"$folder/collected" 2>"$folder/log"
         awk -v n="$(sed -n 's/.*Collected : //p' "$folder/log")" '{ printf "%.1f", n / $1 }' "$folder/collected"
     }
-    for measured in "$program bcdef" "$etm4 bcdefs"; do
+    for measured in "$program bcdef" "$etm4 bcdefns"; do
         read -r binary streams <<<"$measured"
         printf '%s\nstream %10s %10s %10s %10s\n' "${binary##*/}" reference fast counts opencsd
         for ((i = 0; i < ${#streams}; ++i)); do

@@ -25,6 +25,14 @@ struct Etm4 {
 #ifdef WAYMARK_OPENCSD
     static bool create_decoder(dcd_tree_handle_t tree, const Part& part) {
         const etm4::RegisterValues r = etm4::to_registers(part.config);
+        unsigned char id = 0;
+        if (part.config.ete()) {
+            const ocsd_ete_cfg config{*r.idr0,    *r.idr1,       *r.idr2, *r.idr8,        *r.devarch,
+                                      *r.configr, part.id.value, ARCH_V8, profile_CortexA};
+            return ocsd_dt_create_decoder(tree, OCSD_BUILTIN_DCD_ETE,
+                                          OCSD_CREATE_FLG_FULL_DECODER | ETE_OPFLG_PKTDEC_SRCADDR_N_ATOMS, &config,
+                                          &id) == OCSD_OK;
+        }
         ocsd_etmv4_cfg config{};
         config.reg_idr0 = *r.idr0;
         config.reg_idr1 = *r.idr1;
@@ -34,7 +42,6 @@ struct Etm4 {
         config.reg_traceidr = part.id.value;
         config.arch_ver = ARCH_V8;
         config.core_prof = profile_CortexA;
-        unsigned char id = 0;
         return ocsd_dt_create_decoder(tree, OCSD_BUILTIN_DCD_ETMV4I, OCSD_CREATE_FLG_FULL_DECODER, &config, &id) ==
                OCSD_OK;
     }

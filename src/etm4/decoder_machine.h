@@ -158,9 +158,9 @@ public:
         if (synchronisation_.synchronised()) add(p, at);
     }
 
-    /// Handles consecutive atoms and addresses of known blocks; returns where they end. All other packets are left to
-    /// the calls for single packets, which do the same one by one. With speculation, it also handles unknown blocks and
-    /// Commit.
+    /// Handles consecutive atoms, addresses and source addresses of known blocks; returns where they end. All other
+    /// packets are left to the calls for single packets, which do the same one by one. With speculation, it also
+    /// handles unknown blocks and Commit, but no source addresses.
     const std::uint8_t* take(const std::uint8_t* at, const std::uint8_t* end, Offset here) {
         if (static_cast<std::size_t>(end - at) < most_plain_bytes || assembler_.pending()) return at;
         // So that offsets minus the base of a batch fit 32 bits.
@@ -335,7 +335,8 @@ private:
     /// address; or the reach of read_timestamp.
     static constexpr std::size_t most_plain_bytes =
         Atom::info.max_bytes + CycleCountF1::info.max_bytes + LongAddress::info.max_bytes;
-    static_assert(most_plain_bytes >= 18);
+    static_assert(most_plain_bytes >= 18 &&
+                  most_plain_bytes >= LongSourceAddress::info.max_bytes + LongAddress::info.max_bytes);
 
     using Times = wire::PacketList<CycleCountF1, CycleCountF3, CycleCountF2, Timestamp>;
 
@@ -493,15 +494,39 @@ private:
                 if (atom_follows()) run.goes_on_at(now);
             }
             goes_on = at >= until && now >= 0 && rest.count == 0;
-            // An address that repeats the place of execution, as with branch broadcast. Other addresses are left to the
-            // call for single packets. Kept out of the loop above, which would have fewer registers.
-            if (!goes_on && now >= 0 && rest.count == 0 && at < stop && is_address(*at) &&
-                repeats(addresses, at, a64, targets, now)) {
-                const unsigned bytes = addresses.take(at);
-                at += bytes;
-                further_bytes += bytes - 1;
-                if (atom_follows()) run.goes_on_at(now);
-                goes_on = true;
+            // Source addresses, and addresses that repeat the place of execution, as with branch broadcast. Other
+            // addresses are left to the call for single packets. Kept out of the loop above, which would have fewer
+            // registers.
+            if (!goes_on && now >= 0 && rest.count == 0 && at < stop) {
+                bool address = is_address(*at) && repeats(addresses, at, a64, targets, now);
+                goes_on = address;
+                if (const FollowedSource source = follow_source<calls>(at, now, addresses, a64); source.bytes != 0) {
+                    run.goes_on_at(now);
+                    for (bool taken = false; !taken; now = links[now]) {
+                        taken = now == source.last;
+                        run.reserve(at);
+                        run.put(at, flow::no_cycles, 1, now + (taken ? 1 : 0));
+                    }
+                    if (source.branched) run.branched(source.last + 1);
+                    addresses.push(source.address);
+                    at += source.bytes;
+                    further_bytes += source.bytes - 1;
+                    now = source.next;
+                    address = now < 0;
+                    goes_on = true;
+                }
+                if (address) {
+                    const unsigned bytes = addresses.take(at);
+                    at += bytes;
+                    further_bytes += bytes - 1;
+                    now = targets.find({addresses.newest(), a64});
+                    goes_on = now >= 0;
+                }
+                if (goes_on && atom_follows()) run.goes_on_at(now);
+                if (!times && goes_on) {
+                    paths_.stopped(at, until);
+                    paths_.begin();
+                }
             }
         }
         if constexpr (!times) paths_.stopped(at, until);
@@ -513,6 +538,44 @@ private:
         if (now >= 0) follower_.set_position(static_cast<Position>(now));
         packets_ += static_cast<std::uint64_t>(at - first - further_bytes);
         return at;
+    }
+
+    /// What a Source Address packet tells.
+    struct FollowedSource {
+        unsigned bytes = 0;       ///< of the packet; 0: it is left to the call for single packets
+        follow::Position last{};  ///< the block that ends with the instruction at the source address
+        follow::Position next{};  ///< where its taken branch leads
+        std::uint64_t address{};  ///< packed
+        bool branched{};          ///< that branch is indirect
+    };
+    /// Follows the Source Address packet at `at` from `now`, if all blocks on the way are known: outcomes N up to the
+    /// block that ends there, whose outcome is E.
+    template <bool calls>
+    [[nodiscard, gnu::noinline]] FollowedSource follow_source(const std::uint8_t* at, std::ptrdiff_t now,
+                                                              RecentAddresses addresses, bool a64) {
+        if (!config_.ete() || !is_source_address(*at)) return {};
+        const unsigned bytes = addresses.take_source(at);
+        const follow::BlockCache& cache = follower_.cache();
+        const Address to = Committed<Follower, Out>::place_of(unpack(addresses.newest()), a64).address;
+        auto last = static_cast<follow::Position>(now);
+        Address before = cache.node(last).start_address;
+        if (to < before || to - before > config_.max_walk_bytes) return {};
+        while (true) {
+            const Address end = cache.node(last).last().address;
+            if (end == to) break;
+            if (end > to || end < before) return {};
+            before = end;
+            last = cache.links()[last];
+            if (last < 0) return {};
+        }
+        const follow::Position link = cache.links()[last + 1];
+        follow::Position next = link;
+        const bool address_next = is_address(at[bytes]);
+        if constexpr (calls)
+            if (link < 0) next = calls_before(address_next, at[bytes] >= 0xc0)(last, link, true);
+        if (next < 0 && (next != follow::indirect || !address_next)) return {};
+        const bool branched = link == follow::indirect || link == follow::indirect_call;
+        return {bytes, last, next, addresses.newest(), branched};
     }
 
     /// Whether the address packet at `at` names the block at `now`.

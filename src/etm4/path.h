@@ -25,6 +25,12 @@ namespace waymark::etm4 {
     return header >> 4 == 9 && (headers >> (header & 15U) & 1U) != 0;
 }
 
+/// Source addresses, which an ETE sends.
+[[nodiscard]] constexpr bool is_source_address(std::uint8_t header) {
+    return is_header<ShortSourceAddress>(header) || is_header<LongSourceAddress>(header) ||
+           is_header<ExactMatchSourceAddress>(header);
+}
+
 struct PathPackets {
     using State = RecentAddresses;
     using Entries = RecentAddresses::Entries;

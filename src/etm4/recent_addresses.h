@@ -77,8 +77,23 @@ public:
 
     /// Reads the short, long or exact match address packet at `at`, where 9 bytes must be readable; its address becomes
     /// the newest entry. Returns the size of the packet.
-    WM_INLINE unsigned take(const std::uint8_t* at) {
-        const std::uint8_t header = at[0];
+    WM_INLINE unsigned take(const std::uint8_t* at) { return take(at, at[0]); }
+    /// The same for a Source Address packet, which has the form of an address packet, but another header.
+    WM_INLINE unsigned take_source(const std::uint8_t* at) {
+        const unsigned header = at[0];
+        const unsigned before = header < 0xb4 ? 0x20 : header < 0xb6 ? 0x1f : header < 0xb8 ? 0x1c : 0x1b;
+        return take(at, static_cast<std::uint8_t>(header - before));
+    }
+    /// The packed address becomes the newest entry.
+    WM_INLINE void push(std::uint64_t entry) {
+        oldest_ = middle_;
+        middle_ = newest_;
+        newest_ = entry;
+        moved_ = true;
+    }
+
+private:
+    WM_INLINE unsigned take(const std::uint8_t* at, std::uint8_t header) {
         std::uint64_t sent = 0;
         for (unsigned i = 0; i < 8; ++i) sent |= std::uint64_t{at[1 + i]} << 8 * i;
         if (header < 0x94) {
@@ -105,14 +120,6 @@ public:
         }
         push(whole);
         return 9;
-    }
-
-private:
-    WM_INLINE void push(std::uint64_t entry) {
-        oldest_ = middle_;
-        middle_ = newest_;
-        newest_ = entry;
-        moved_ = true;
     }
 
     bool moved_ = false;

@@ -88,19 +88,20 @@ private:
 
 struct A64PartOptions {
     unsigned blocks = 1500;
-    bool return_stack = false, cycle_accurate = false, speculates = false;
+    bool return_stack = false, cycle_accurate = false, speculates = false, source_addresses = false;
     std::uint64_t seed = 1;
 };
 
 MeasuredA64Part make_a64_part(const A64PartOptions& options, std::uint64_t waypoints) {
     MeasuredA64Part part;
-    part.config.version = 0x42;
+    part.config.version = options.source_addresses ? 0x53 : 0x42;
     part.config.return_stack = options.return_stack;
     part.config.cycle_counting = part.config.timestamps = options.cycle_accurate;
     part.config.max_speculation = options.speculates ? 8 : 0;
     etm4::ModelConfig unit{.registers = etm4::tracing_registers(part.config)};
     unit.registers.syncpr.period = 10;
     unit.choices.cycle_count_format_2 = false;  // OpenCSD misreads it
+    if (options.source_addresses) unit.choices.source_address_after = 1;
     if (options.speculates) unit.choices.mispredict_one_in = 50;
     part.config = etm4::packets_of(unit.registers, unit.profile);
 
@@ -182,6 +183,7 @@ MeasuredA64Stream measured_a64_stream(char which, std::uint64_t waypoints) {
         case 'c': s.parts.push_back(make_a64_part({.blocks = 50000}, waypoints)); break;
         case 'd': s.parts.push_back(make_a64_part({.return_stack = true}, waypoints)); break;
         case 'e': s.parts.push_back(make_a64_part({.cycle_accurate = true}, waypoints)); break;
+        case 'n': s.parts.push_back(make_a64_part({.source_addresses = true}, waypoints)); break;
         case 's': s.parts.push_back(make_a64_part({.speculates = true}, waypoints)); break;
         default:
             for (const std::uint64_t i : {0U, 1U}) {

@@ -6,6 +6,7 @@
 ///     d  b with return stack
 ///     e  b with cycle counts and timestamps
 ///     f  two sources like b through the formatter
+///     n  b of an ETE that sends N atoms and a taken branch after them as one Source Address
 ///     s  b of a unit that speculates: up to 8 P0 elements wait for Commit packets, and some are cancelled
 #pragma once
 
@@ -41,7 +42,7 @@ struct MeasuredA64Stream {
     [[nodiscard]] std::size_t bytes() const;
 };
 
-inline constexpr const char* measured_a64_streams = "bcdefs";
+inline constexpr const char* measured_a64_streams = "bcdefns";
 /// `waypoints`: P0 instructions that are executed.
 [[nodiscard]] MeasuredA64Stream measured_a64_stream(char which, std::uint64_t waypoints);
 
