@@ -229,8 +229,8 @@ bool traces_no_flow(const Source& source) { return source.type.starts_with("HTM"
 std::vector<Damage> not_decoded(const Session& session, const std::vector<const Source*>& selected,
                                 const Report& report) {
     struct Sum {
-        std::uint64_t bytes = 0;
-        std::string sources, buffer, source;
+        std::uint64_t bytes = 0, count = 0;
+        std::string sources, buffer;
     };
     Sum flow, unknown, without_flow, others;
     std::uint64_t all = 0;
@@ -247,8 +247,9 @@ std::vector<Damage> not_decoded(const Session& session, const std::vector<const 
             if (sum.buffer.empty()) sum.buffer = buffer.name;
             const std::string name =
                 fmt::format("{} ({})", source->label(), source->type.empty() ? "of unknown type" : source->type);
-            if (sum.sources.find(name) == sum.sources.npos)
-                sum.sources += fmt::format("{}{}", sum.sources.empty() ? "" : ", ", name);
+            if (sum.sources.find(name) != sum.sources.npos) continue;
+            sum.sources += fmt::format("{}{}", sum.sources.empty() ? "" : ", ", name);
+            ++sum.count;
         }
     }
     std::vector<Damage> out;
@@ -259,6 +260,7 @@ std::vector<Damage> not_decoded(const Session& session, const std::vector<const 
         damage.kind = Kind::not_decoded;
         damage.severity = severity;
         damage.buffer = sum->buffer;
+        damage.times = sum->count;
         damage.bytes = sum->bytes;
         damage.of = sum->sources;
         const std::string why = sum == &without_flow
