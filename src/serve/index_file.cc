@@ -1,21 +1,22 @@
 // An index in a file: a header, the streams, and a hash of all that. Numbers are LEB128.
 
 #define XXH_INLINE_ALL
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <system_error>
 
+#include "waymark/capture/placed_file.h"
 #include "waymark/core/file_error.h"
 #include "waymark/serve/index.h"
 
@@ -381,29 +382,13 @@ Status write_index(const fs::path& file, const std::string& identity, const Inde
 
     std::error_code none;
     if (file.has_parent_path()) fs::create_directories(file.parent_path(), none);
-    // Its own name until it is whole.
-    std::string temporary = file.string() + ".XXXXXX";
-    const int descriptor = mkstemp(temporary.data());
-    if (descriptor < 0) return cannot_create(file, errno);
-    const auto fail = [&](int error) {
-        ::close(descriptor);
-        fs::remove(temporary, none);
+    // A file of the name "-" is one.
+    const fs::path place = file.has_parent_path() ? file : "." / file;
+    WM_ASSIGN_OR_RETURN(const std::unique_ptr<capture::PlacedFile> out,
+                        capture::PlacedFile::open(place.string(), {}, {.synced = true}));
+    const bool written = std::fwrite(bytes.data(), 1, bytes.size(), out->file()) == bytes.size();
+    if (const int error = out->commit(written ? 0 : errno); error != 0)
         return Error{Errc::unreadable, "cannot write " + file.string() + ": " + reason(error)};
-    };
-    for (std::size_t done = 0; done < bytes.size();) {
-        const ssize_t count = ::write(descriptor, bytes.data() + done, bytes.size() - done);
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) return fail(errno);
-        done += static_cast<std::size_t>(count);
-    }
-    if (::fsync(descriptor) != 0) return fail(errno);
-    ::close(descriptor);
-    fs::rename(temporary, file, none);
-    if (none) {
-        const std::string why = none.message();
-        fs::remove(temporary, none);
-        return Error{Errc::unreadable, "cannot write " + file.string() + ": " + why};
-    }
     return Nothing{};
 }
 

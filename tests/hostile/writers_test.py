@@ -8,12 +8,16 @@ usage: writers_test.py WAYMARK SOURCE_FOLDER [--all] [--only TEXT]
 faults.c lets the N-th system call of a run fail. Without --all, N is the first, the last and a few between them.
 """
 import argparse
+import concurrent.futures
+import json
 import os
 import pathlib
 import shutil
 import signal
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
@@ -32,12 +36,13 @@ class Row:
     """A command that writes `place`, below the folder of outputs, which is the working folder. `old`: a command that makes
     what was there before. `verify`: no two recordings have the same bytes; this command finds out whether one is whole.
     `files`: what belongs to the output besides `place`. `grows`: the folder can be read while it grows, and says so.
-    `forks`: a process that it forks writes the output, and faults.c lets nothing of that fail."""
+    `forks`: a process that it forks writes the output, and faults.c lets nothing of that fail. `serves`: it goes on without
+    its output, status 0, and says so."""
 
     def __init__(self, name, words, place, *, old=None, verify=None, files=lambda _: False, grows=False, short=True, reads=True,
-                 forks=False):
+                 forks=False, serves=False):
         self.name, self.words, self.place, self.old, self.verify = name, words, place, old, verify
-        self.files, self.grows, self.short, self.reads, self.forks = files, grows, short, reads, forks
+        self.files, self.grows, self.short, self.reads, self.forks, self.serves = files, grows, short, reads, forks, serves
 
 
 def rows(inputs, recorded):
@@ -74,6 +79,9 @@ def rows(inputs, recorded):
     out.append(Row("doctor", ["doctor", loop, "-o", "out.txt"], "out.txt", old=["info", other, "-o", "out.txt"], short=False))
     out.append(Row("doctor --write-snapshot", ["doctor", loop / "etb.bin", "--image", loop / "image.bin@0x8000",
                                                "--write-snapshot", "made"], "made"))
+    out.append(Row("doctor --write-snapshot of messages", ["doctor", inputs / "swo.bin", "--write-snapshot", "made"], "made", short=False))
+    out.append(Row("serve", ["serve", loop, "--no-sources", "--index", "kept"], "kept",
+                   old=["serve", other, "--no-sources", "--index", "kept"], short=False, serves=True))
     for command in ("report", "records", "sharing", "branches", "quality"):
         out.append(Row(f"spe {command}", ["spe", command, spe, "-o", "out.txt"], "out.txt", short=False))
     out.append(Row("spe explain", ["spe", "explain", "PMSCR_EL1=0x1", "PSTATE.EL=0", "-o", "out.txt"], "out.txt", short=False, reads=False))
@@ -111,6 +119,8 @@ def rows(inputs, recorded):
     out += [Row("record", flow, "rec", old=flow, verify=["verify", "rec"], grows=True, reads=False),
             Row("record --buffer", [*flow[:2], "--truth", "--buffer", "1024", *flow[2:]], "rec", old=flow, verify=["verify", "rec"], grows=True,
                 short=False, reads=False),
+            Row("record --sink", [*flow[:2], "--truth", "--sink", "tmc-etr:4096", *flow[2:]], "rec", old=flow, verify=["verify", "rec"],
+                grows=True, short=False, reads=False),
             Row("record --as perf", perf, "p.data", old=perf, verify=["verify", "p.data"], files=of_perf, reads=False),
             Row("record --unit spe", profile, "p.data", old=profile, verify=["spe", "records", "p.data"], files=of_perf, reads=False),
             Row("verify", ["verify", inputs / "recording", "-o", "out.txt"], "out.txt", short=False),
@@ -119,14 +129,38 @@ def rows(inputs, recorded):
 
 
 def without_row(waymark, all_rows, path=()):
-    """The commands that have --output and no row. Commands that write without it have one because we thought of them."""
+    """The commands that have --output, or --index, and no row. Commands that write without it have one because we thought of them."""
     text = subprocess.run([waymark, *path, "--help", "all"], capture_output=True, text=True, check=True).stdout
     below = text.partition("\nCommands:\n")[2].partition("\n\n")[0]
     names = [line.split()[0] for line in below.splitlines() if line.startswith("  ") and line[2] != " "]
     if names:
         return [missing for name in names for missing in without_row(waymark, all_rows, (*path, name))]
     known = any(tuple(row.words[:len(path)]) == path for row in all_rows)
-    return [" ".join(path)] if "--output" in text and not known else []
+    return [" ".join(path)] if ("--output" in text or "--index" in text) and not known else []
+
+
+def served(command, place, environment, under_faults):
+    """`waymark serve` until the index is complete or cannot be made; then SIGTERM ends it. faults.c does not pass signals on."""
+    process = subprocess.Popen(command, cwd=place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=environment)
+    url = process.stdout.readline().decode().strip()
+
+    def ready():
+        try:
+            now = json.load(urllib.request.urlopen(f"{url}status", timeout=HANGS))
+        except (OSError, ValueError, urllib.error.URLError):  # it was killed
+            return True
+        return now["indexed"] or now["failed"]
+    if url:
+        scratch.wait_for(ready, "the index is complete")
+        try:
+            of_faults = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            for number in map(int, of_faults if under_faults else [process.pid]):
+                os.kill(number, signal.SIGTERM)
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    out, err = process.communicate(timeout=HANGS)
+    return subprocess.CompletedProcess(command, process.returncode, url.encode() + out, err)
 
 
 def contents(place):
@@ -151,8 +185,11 @@ class Checks:
             below, kind, number = fault
             command = [self.faults, f"{below}/", kind, str(number), self.folder / "calls", *command]
         self.runs += 1
-        done = subprocess.run(command, cwd=place, capture_output=True, stdin=subprocess.DEVNULL, timeout=HANGS,
-                              env=self.environment())
+        if words[0] == "serve":
+            done = served(command, place, self.environment(), fault is not None)
+        else:
+            done = subprocess.run(command, cwd=place, capture_output=True, stdin=subprocess.DEVNULL, timeout=HANGS,
+                                  env=self.environment())
         return done, int((self.folder / "calls").read_text()) if fault else 0
 
     def fail(self, row, what, done=None):
@@ -240,10 +277,10 @@ class Checks:
         if kind == "full":
             if rest := self.rest(row, place):
                 self.fail(row, f"{what}: left {rest}", done)
-            if done.returncode == 0 and not row.verify and contents(place / row.place) != new:
+            if done.returncode == 0 and not row.verify and not row.serves and contents(place / row.place) != new:
                 self.fail(row, what, done)
             name = pathlib.Path(row.place).parts[0].encode()
-            if done.returncode != 0 and contents(place / row.place) != new and (name not in done.stderr or b".part" in done.stderr):
+            if (done.returncode != 0 or row.serves) and contents(place / row.place) != new and (name not in done.stderr or b".part" in done.stderr):
                 self.fail(row, f"{what}: the message does not name {row.place}", done)
             return
         # The next run can use the place, and removes remaining files.
@@ -283,18 +320,15 @@ class Checks:
         done, _ = self.run(row.words, place, (place, "forbidden", 1))
         rest = self.rest(row, place)
         name = pathlib.Path(row.place).parts[0].encode()
-        if rest or done.returncode in (0, 1) or contents(place / row.place) != old or name not in done.stderr:
+        if rest or done.returncode in (0, 1) and not row.serves or contents(place / row.place) != old or name not in done.stderr:
             self.fail(row, f"in a read-only folder, left {rest}", done)
 
     def two_at_once(self, row):
         """Two runs at the same time, and the output of one of them."""
         place = self.fresh(row, True)
-        processes = [subprocess.Popen([self.waymark, *row.words], cwd=place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                      stderr=subprocess.PIPE, env=self.environment())
-                     for _ in range(2)]
-        ended = [(p.communicate(timeout=HANGS), p.returncode) for p in processes]
-        self.runs += 2
-        if all(status not in (0, 1) for _, status in ended):
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            ended = list(pool.map(lambda _: self.run(row.words, place)[0], range(2)))
+        if all(done.returncode not in (0, 1) for done in ended):
             self.fail(row, f"two at once: {ended}")
         if row.verify and self.run(row.verify, place)[0].returncode != 0:
             self.fail(row, f"two at once: not whole; {ended}")
@@ -318,6 +352,8 @@ def make_inputs(waymark, source, inputs):
     shutil.copytree(source / "examples" / "sort" / "capture", inputs / "sort")
     shutil.copy(source / "examples" / "sort" / "sort.elf", inputs)
     shutil.copytree(source / "examples" / "stimuli", inputs / "stimuli")
+    # A port's bytes of an ITM.
+    (inputs / "swo.bin").write_bytes(b"".join(bytes((1, byte)) for byte in b"boot ok\r\nvalue 17\r\ndone\n"))
 
     def run(*words):
         subprocess.run([waymark, *words], cwd=inputs, check=True, capture_output=True, timeout=HANGS)
