@@ -3,17 +3,21 @@
 kallsyms, packages (APK), ELF, folders of a fleet; also through the C interface. Each run ends by itself, in bounded time and
 memory, says what is wrong, and leaves nothing behind.
 
-usage: campaign_test.py WAYMARK SOURCE_FOLDER [--mutants N] [--seed N] [--minutes N] [--kinds A,B] [--recorder WAYMARK]
-           [--decode PROGRAM] [--live PROGRAM]
+usage: campaign_test.py WAYMARK SOURCE_FOLDER [--mutants N] [--seed N] [--minutes N] [--kinds A,B]
+           [--decode PROGRAM] [--live PROGRAM] [--server PROGRAM]
+       campaign_test.py --self-test [--server PROGRAM]
 
 Mutant N of a file is the same everywhere and always. A failure names its kind and number: --kinds KIND --seed N --mutants 1
-makes it again, and --keep FILE writes it there. --recorder is the program that records, for a WAYMARK with sanitizers;
---decode is the example of the C interface, which reads perf.data too; --live is its example that is fed in pieces.
+makes it again, and --keep FILE writes it there. --decode is the example of the C interface, which reads perf.data too;
+--live is its example that is fed in pieces. --server is a command_server (command_server.cc) of a build with sanitizers:
+all commands run in it, in forks, and WAYMARK makes the inputs alone.
 """
 import argparse
+import collections
 import os
 import pathlib
 import resource
+import select
 import shutil
 import subprocess
 import sys
@@ -35,51 +39,113 @@ ANSWERS = (["profile"], ["coverage"], ["branches"], ["loops"], ["exceptions"], [
            ["pgo", "--for", "bolt", "-o", "made"], ["merge", "-o", "made"], ["diff"])
 SNAPSHOT = [["info"], ["flow", "--format", "summary"], ["profile"], ["coverage"], ["packets", "--format", "tsv"], ["doctor"],
           ["export", "--to", "folded", "-o", "made"], ["answers", "-o", "made"]]
+# Without a C library files are small: each mutant changes something that is read, and is read in milliseconds.
 PROGRAM = """
-#include <stdio.h>
-static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
-int main(void) { printf("%d\\n", fib(9)); return 0; }
+static const char digits[] = "0123456789";
+static long call(long number, long a, long b, long c) {
+    register long x8 __asm__("x8") = number;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2) : "memory");
+    return x0;
+}
+static inline int twice(int n) { return n + n; }
+__attribute__((noinline)) static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+__attribute__((noinline)) static int sum(volatile const char* p) {
+    int n = 0;
+    for (int i = 0; i < 40; ++i) n += p[i % 10] > '4' ? twice(i) : i;
+    return n;
+}
+void _start(void) {
+    int n = fib(9) + sum(digits);
+    call(64, 1, (long)&digits[n % 10], 1);
+    call(93, 0, 0, 0);
+    for (;;) {}
+}
 """
 
 
-def limit():
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
+# What sanitizers say ends with this status, and an allocation of more than MEMORY is a finding even if it is never used. Memory
+# that is freed is kept for a while to find later uses of it: less than by default, since it counts.
+SANITIZERS = ":".join(("exitcode=99", "detect_leaks=0", "allocator_may_return_null=0", f"max_allocation_size_mb={MEMORY >> 20}",
+                       "quarantine_size_mb=32", "malloc_context_size=6"))
+
+Ended = collections.namedtuple("Ended", "status seconds memory")
+
+
+class Processes:
+    """Runs each command as a process."""
+
+    def __init__(self, seconds=SECONDS):
+        self.seconds = seconds
+
+    def limit(self):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
+        resource.setrlimit(resource.RLIMIT_CPU, (self.seconds, self.seconds + 1))
+
+    def run(self, words, place, given, out, err):
+        with open(given, "rb") as given, open(out, "wb") as out, open(err, "wb") as err:
+            process = subprocess.Popen(words, cwd=place, stdin=given, stdout=out, stderr=err, preexec_fn=self.limit,
+                                       env={**os.environ, "TMPDIR": str(place)})
+        ends = select.poll()
+        descriptor = os.pidfd_open(process.pid)
+        ends.register(descriptor, select.POLLIN)
+        if not ends.poll(HANGS * 1000):
+            process.kill()
+        os.close(descriptor)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        return Ended(process.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
+
+
+class Server:
+    """Runs each command in a fork of command_server."""
+
+    def __init__(self, program, seconds=SECONDS):
+        self.seconds = seconds
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        env={**os.environ, "ASAN_OPTIONS": SANITIZERS, "UBSAN_OPTIONS": "exitcode=99:print_stacktrace=1"})
+
+    def run(self, words, place, given, out, err):
+        request = (place, given, out, err, self.seconds, HANGS, *words)
+        self.process.stdin.write(b"".join(os.fsencode(str(word)) + b"\0" for word in request) + b"\n")
+        self.process.stdin.flush()
+        status, microseconds, kib = map(int, self.process.stdout.readline().split())
+        return Ended(status, microseconds / 1e6, kib * 1024)
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
 
 
 class Campaign:
-    def __init__(self, folder):
-        self.folder, self.failures, self.statuses = folder, [], {}
+    def __init__(self, folder, runner, seconds=SECONDS, memory=MEMORY):
+        self.folder, self.runner, self.seconds, self.memory = folder, runner, seconds, memory
+        self.failures, self.statuses, self.used = [], {}, 0.0
 
-    def run(self, name, what, put, words, input_is_file):
+    def run(self, name, what, put, words, input_is_file=False):
         """`put(place)` makes the input in the folder where the command runs."""
-        place = self.folder / "run"
+        place, out, err = (self.folder / part for part in ("run", "out", "err"))
         place.mkdir()
         put(place)
         given = set(place.rglob("*"))
-        given_input = place / "mutant" if input_is_file else os.devnull
-        with open(given_input, "rb") as standard_input:
-            process = subprocess.Popen(words, cwd=place, stdin=standard_input, stdout=subprocess.PIPE,
-                                       stderr=subprocess.PIPE, preexec_fn=limit, env={**os.environ, "TMPDIR": str(place)})
-        try:
-            out, err = process.communicate(timeout=HANGS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            out, err = process.communicate()
-        used = self.used(process)
-        status = process.returncode
-        self.statuses[status] = self.statuses.get(status, 0) + 1
-        wrong = []
-        if status not in (0, 1, 2, 3):
-            wrong.append(f"ended with {status}: {err[-300:]!r}")
-        if status != 0 and not err and not out:
-            wrong.append(f"status {status} without a word")
-        if status == 0 and not out and not err and not (place / "made").exists():
+        ended = self.runner.run(words, place, place / "mutant" if input_is_file else os.devnull, out, err)
+        self.statuses[ended.status] = self.statuses.get(ended.status, 0) + 1
+        self.used += ended.seconds
+        said, wrong = err.read_bytes(), []
+        silent = not said and out.stat().st_size == 0
+        if ended.status not in (0, 1, 2, 3) or b"Sanitizer" in said or b"runtime error:" in said:
+            wrong.append(f"ended with {ended.status}: {said[:1500].decode(errors='replace')}")
+        if ended.status != 0 and silent:
+            wrong.append(f"status {ended.status} without a word")
+        if ended.status == 0 and silent and not (place / "made").exists():
             wrong.append("status 0 without a result")
-        if used is not None and used.ru_utime + used.ru_stime > SECONDS:
-            wrong.append(f"took {used.ru_utime + used.ru_stime:.1f} s")
-        if used is not None and used.ru_maxrss * 1024 > MEMORY:
-            wrong.append(f"took {used.ru_maxrss >> 10} MB")
+        if ended.seconds > self.seconds:
+            wrong.append(f"took {ended.seconds:.1f} s")
+        if ended.memory > self.memory:
+            wrong.append(f"took {ended.memory >> 20} MB")
         left = sorted(str(path.relative_to(place)) for path in set(place.rglob("*")) - given
                       if path.relative_to(place).parts[0] not in ("made", "job") or path.name.endswith(".part"))
         if left:
@@ -89,13 +155,39 @@ class Campaign:
             print(self.failures[-1], flush=True)
         shutil.rmtree(place)
 
-    def used(self, process):
-        """What the children used is only known of all together, so the largest of them counts, and times are differences."""
-        now, before = resource.getrusage(resource.RUSAGE_CHILDREN), getattr(self, "before", None)
-        self.before = now
-        if before is None:
-            return None
-        return resource.struct_rusage((now.ru_utime - before.ru_utime, now.ru_stime - before.ru_stime, now.ru_maxrss, *now[3:]))
+
+# Words of a shell that do wrong, and what must be said of it. The server has functions of these names.
+PLANTED = {"crash": ("kill -SEGV $$", "ended with -11", "ended with 99"),
+           "overread": (None, "ended with 99"),
+           "overflow": (None, "ended with 99"),
+           "allocation": ("a=$(head -c 100000000 /dev/zero | tr '\\0' x); echo made", "took ", "ended with 99"),
+           "endless": ("while :; do :; done", "ended with -24"),
+           "left": ("touch left.tmp; echo made", "left ['left.tmp']"),
+           "nothing": ("true", "status 0 without a result"),
+           "word": ("echo made", None)}
+
+
+def self_test(server):
+    """Each planted fault is found, and commands run as before after it."""
+    seconds, missed = 1, []
+    for name, (shell, *wanted) in PLANTED.items():
+        if not server and shell is None:
+            continue
+        with Folder() as folder:
+            runner = Server(server, seconds) if server else Processes(seconds)
+            campaign = Campaign(pathlib.Path(folder), runner, seconds, MEMORY if server else 64 << 20)
+            for words in (name, "word"):
+                campaign.run(words, "planted", lambda place: None,
+                             ["planted", words] if server else ["sh", "-c", PLANTED[words][0]])
+            if server:
+                runner.end()
+        found = campaign.failures
+        if wanted == [None] and found or wanted != [None] and (len(found) != 1 or not any(one in found[0] for one in wanted)):
+            missed.append(f"{name}: found {found}, wanted {wanted}")
+    for miss in missed:
+        print(f"missed: {miss}")
+    print(f"{len(missed)} planted faults missed")
+    return 1 if missed else 0
 
 
 def recorded(waymark, folder):
@@ -104,7 +196,8 @@ def recorded(waymark, folder):
     if compiler is None:
         return "no aarch64-linux-gnu-gcc: install the Debian package gcc-aarch64-linux-gnu"
     (folder / "p.c").write_text(PROGRAM)
-    subprocess.run([compiler, "-O1", "-g", "-static", "-Wl,--build-id", "-o", "p", "p.c"], cwd=folder, check=True)
+    subprocess.run([compiler, "-O1", "-g", "-static", "-nostdlib", "-Wl,--build-id,-Ttext=0x401000", "-o", "p", "p.c"], cwd=folder,
+                   check=True)
     made = subprocess.run([waymark, "record", "-q", "--as", "perf", "-o", "perf.data", "--", "./p"], cwd=folder,
                           capture_output=True, text=True)
     if made.returncode != 0:
@@ -184,26 +277,33 @@ def kinds_of(folder, waymark, decode, live, source):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("waymark", type=pathlib.Path)
-    parser.add_argument("source", type=pathlib.Path)
+    parser.add_argument("waymark", type=pathlib.Path, nargs="?")
+    parser.add_argument("source", type=pathlib.Path, nargs="?")
+    parser.add_argument("--self-test", action="store_true")
     parser.add_argument("--mutants", type=int, default=100, help="of each kind of file")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, help="end after that time, with the numbers that were reached")
     parser.add_argument("--kinds", help="only these, and what lies in these folders")
-    parser.add_argument("--recorder", type=pathlib.Path)
+    parser.add_argument("--server", type=pathlib.Path)
     parser.add_argument("--decode", type=pathlib.Path)
     parser.add_argument("--live", type=pathlib.Path)
     parser.add_argument("--keep", type=pathlib.Path)
     options = parser.parse_args()
+    server = options.server and options.server.resolve()
+    if options.self_test:
+        return self_test(server)
+    if not options.source:
+        parser.error("WAYMARK and SOURCE_FOLDER are missing")
     with Folder() as name:
         folder = pathlib.Path(name)
-        waymark = options.waymark.resolve()
-        if why := recorded((options.recorder or waymark).resolve(), folder):
+        waymark, decode, live = (path and path.resolve() for path in (options.waymark, options.decode, options.live))
+        if why := recorded(waymark, folder):
             print(f"SKIPPED: {why}")
             return 77
-        campaign, count = Campaign(folder), {}
-        kinds = kinds_of(folder, waymark, options.decode and options.decode.resolve(),
-                         options.live and options.live.resolve(), options.source.resolve())
+        if server:
+            waymark, decode, live = "waymark", "decode", "live"
+        campaign, count = Campaign(folder, Server(server) if server else Processes()), {}
+        kinds = kinds_of(folder, waymark, decode, live, options.source.resolve())
         groups = {}
         for kind in kinds:
             groups.setdefault(kind.split("/")[0], []).append(kind)
@@ -231,7 +331,7 @@ def main():
                 campaign.run(f"{name} {number}", what, put, kind.commands[number // len(members) % len(kind.commands)],
                              kind.input_is_file)
     print(f"{sum(count.values())} mutants of the numbers {options.seed} to {number} ({', '.join(f'{n} of {kind}' for kind, n in count.items())}); "
-          f"by status: {dict(sorted(campaign.statuses.items()))}; {len(campaign.failures)} failed")
+          f"by status: {dict(sorted(campaign.statuses.items()))}; {campaign.used:.0f} s of the processor; {len(campaign.failures)} failed")
     return 1 if campaign.failures else 0
 
 
