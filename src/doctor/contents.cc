@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "literal_texts.h"
 #include "waymark/core/numbers.h"
 
 namespace waymark::doctor {
@@ -173,6 +174,8 @@ std::string_view numbers_of_line(std::string_view line, std::size_t characters, 
     for (const std::string_view comment : {"//"sv, "#"sv, "--"sv}) line = line.substr(0, line.find(comment));
     if (const auto bar = line.find('|'); bar != line.npos && line.find('|', bar + 1) != line.npos)
         line = line.substr(0, bar);  // hexdump -C
+    if (const auto end = line.find_last_not_of(" \r"); end != line.npos && line[end] == '<')
+        line = line.substr(0, line.find("  >"));  // od -t x1z
     if (const auto at = line.find_first_not_of(" \t"); at == line.npos || line[at] == '@') return {};
     if (const auto colon = line.find(':'); colon != line.npos && line.find_first_of("\"'") > colon) {
         const std::string_view before = line.substr(0, colon);
@@ -463,7 +466,8 @@ void swap_words(std::vector<std::uint8_t>& bytes, std::size_t word_size) {
 std::vector<DecodedText> decode_text(Bytes text) {
     if (!is_text(text)) return {};
     const std::string_view characters(reinterpret_cast<const char*>(text.data()), text.size());
-    if (auto records = records_in(characters)) return {std::move(*records)};
+    for (const auto reader : {records_in, list_of_numbers, bytes_literal, decimal_columns, base64})
+        if (auto read = reader(characters)) return {std::move(*read)};
     const Numbers numbers = numbers_in(characters);
     constexpr std::size_t least_numbers = 4, least_bytes = 16;
     if (numbers.tokens.size() < 1 || numbers.strange * 16 > numbers.tokens.size()) return {};

@@ -26,7 +26,8 @@ struct DecodedText {
     std::vector<std::uint8_t> bytes;
 };
 /// The possible readings of a text of hexadecimal digits or bits, the most likely first: output of xxd, hexdump, od and
-/// debuggers, .coe files and files for $readmemh. Empty if the text has another form.
+/// debuggers, .coe files and files for $readmemh; and of lists of a language, and base64. Empty if the text has another
+/// form.
 [[nodiscard]] std::vector<DecodedText> decode_text(Bytes text);
 
 /// Whether the bytes are text, not trace.

@@ -483,5 +483,90 @@ TEST_F(Dumps, AReturnIntoAnInstructionIsNoContradiction) {
     EXPECT_GT(report.images.front().trial.totals.ranges, 0U);
 }
 
+/// RFC 4648, with lines of `width` characters.
+std::string base64_of(const FileBytesOf& bytes, std::size_t width, std::string_view last_two = "+/") {
+    std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    digits += last_two;
+    std::string all, out;
+    for (std::size_t at = 0; at < bytes.size(); at += 3) {
+        const auto byte = [&](std::size_t i) -> std::uint32_t { return at + i < bytes.size() ? bytes[at + i] : 0U; };
+        const std::uint32_t value = byte(0) << 16U | byte(1) << 8U | byte(2);
+        const std::size_t left = std::min<std::size_t>(3, bytes.size() - at);
+        for (std::size_t i = 0; i < 4; ++i) all += i <= left ? digits[value >> (18 - 6 * i) & 63U] : '=';
+    }
+    for (std::size_t at = 0; at < all.size(); at += width) out += all.substr(at, width) + "\n";
+    return out;
+}
+
+// What scripts print of a buffer that they read: lists, literals and base64.
+TEST_F(Dumps, ListsOfALanguageAndBase64AreReadAsTheTrace) {
+    FileBytesOf bytes = stream("f7 db ", 60);
+    bytes.push_back(0xf7);
+    while (bytes.size() % 4 != 0) bytes.push_back(0xf7);
+    const auto list = [&](std::size_t size, bool has_sign) {
+        std::string out;
+        for (std::size_t at = 0; at < bytes.size(); at += size) {
+            std::int64_t value = 0;
+            for (std::size_t i = 0; i < size; ++i) value |= std::int64_t{bytes[at + i]} << 8 * i;
+            if (has_sign && value > 127) value -= 256;
+            out += (at == 0 ? "" : ", ") + std::to_string(value);
+        }
+        return out;
+    };
+    std::string columns, od;
+    for (std::size_t at = 0; at < bytes.size(); at += 4) {
+        columns += (at % 8 == 0 ? "0x" + digits(0x20000000 + at, 8) + " <etb+" + std::to_string(at) + ">:" : "");
+        od += (at % 8 == 0 ? digits(at, 6) : "");
+        for (std::size_t i = at; i < at + 4; ++i) {
+            columns += "\t" + std::to_string(bytes[i] > 127 ? bytes[i] - 256 : int{bytes[i]});
+            od += " " + digits(bytes[i], 2);
+        }
+        if (at % 8 == 4 || at + 4 == bytes.size()) {
+            columns += "\n";
+            od += "  >fe 7\"ab<\n";  // characters that are digits, too
+        }
+    }
+    std::string literal = "b'";
+    for (const std::uint8_t byte : bytes)
+        literal += byte == 0      ? std::string("\\x00")
+                   : byte == '\n' ? std::string("\\n")
+                   : byte == '\'' ? std::string("\\'")
+                   : byte == '\\' ? std::string("\\\\")
+                   : byte >= 0x7f ? "\\x" + digits(byte, 2)
+                   : byte < 0x20  ? "\\x" + digits(byte, 2)
+                                  : std::string(1, static_cast<char>(byte));
+    literal += "'";
+    for (const auto& [what, text] :
+         {std::pair{"a list of Python", "[" + list(1, false) + "]\n"},
+          {"a list with a name", "trace = [" + list(1, false) + "]\n"},
+          {"an array of C", "static const uint8_t etb[] = {" + list(1, false) + ",\n};\n"},
+          {"signed bytes of Java", "[" + list(1, true) + "]"},
+          {"words in a list", "(" + list(4, false) + ")\n"},
+          {"JSON", "{\"etb\": [" + list(4, false) + "]}\n"},
+          {"x/8db of gdb", columns},
+          {"od -t x1z", od},
+          {"a literal of Python", literal + "\n"},
+          {"a bytearray", "bytearray(" + literal + ")\n"},
+          {"base64", base64_of(bytes, 76)},
+          {"base64 in one line", base64_of(bytes, 1 << 20)},
+          {"base64 for names of files", base64_of(bytes, 64, "-_")},
+          {"base64 of uuencode", "begin-base64 644 etb.bin\n" + base64_of(bytes, 60) + "====\n"}}) {
+        SCOPED_TRACE(what);
+        const ExaminationReport report = examined(characters(text));
+        ASSERT_EQ(report.sources.size(), 1U) << report.verdict;
+        EXPECT_EQ(report.sources.front().identity.protocol, &etm4::row());
+        ASSERT_NE(report.buffers.front().decoded, nullptr);
+        EXPECT_EQ(*report.buffers.front().decoded, bytes);
+        ASSERT_FALSE(report.findings.empty());
+        EXPECT_EQ(report.findings.front().kind, "text-of-bytes");
+    }
+    // What only looks like them.
+    EXPECT_EQ(no_trace(characters("[1, 2, 3]\n")), "text");
+    EXPECT_EQ(no_trace(characters("The list (see below) has [1, 2, 3, four] and more.\n")), "text");
+    EXPECT_EQ(no_trace(characters("b'ends in the middle of \\x0")), "text");
+    EXPECT_EQ(no_trace(characters("AbsolutelyNoBase64ButALongWordOfFortyCharactersOrMore+/AndSoOn\nshort\nwords\n")),
+              "text");
+}
+
 }  // namespace
 }  // namespace waymark::doctor

@@ -5,11 +5,12 @@
 
 Files of trace come from recordings of the examples under QEMU: every unit in several settings, as the bytes of one
 source, in frames, with syncs of a trace port, cut at the head, damaged, as text of several kinds. The other files hold
-no trace: empty sinks, noise, text, other types of file. The environment variable WAYMARK_DUMPS sets the number of files;
+no trace: empty sinks, noise, text, other types of file. With a compiler for Cortex-M, MTB and ITM are among them. The environment variable WAYMARK_DUMPS sets the number of files;
 without it, one of each kind is made. WAYMARK_SEED (1) decides offsets, lengths, damage and settings.
 
 `dumps_test.py WAYMARK SOURCE --keep FOLDER` leaves the files there, and prints the matrix.
 """
+import base64
 import collections
 import json
 import os
@@ -24,6 +25,7 @@ import unittest
 import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from cortex_m import COMPILER, build  # noqa: E402
 from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK = pathlib.Path(sys.argv[1]).resolve()
@@ -33,6 +35,7 @@ SEED = int(os.environ.get("WAYMARK_SEED") or 1)
 FILES = int(os.environ.get("WAYMARK_DUMPS") or 0)  # 0: one of each kind
 ARM, ARM64 = SOURCE / "examples/sort/sort.elf", SOURCE / "examples/sort/sort-aarch64.elf"
 
+COMPILES = shutil.which(COMPILER) is not None and shutil.which("qemu-system-arm") is not None
 # The report's statement on a setting, by option of the recorder: the fact, its value with the option and without.
 Setting = collections.namedtuple("Setting", "fact on off")
 ETM = {"--cycle-accurate": Setting("cycle counts", "yes", "no"), "--timestamps": Setting("timestamps", "yes", "no"),
@@ -45,6 +48,38 @@ PTM = {"--cycle-accurate": Setting("cycle counts", "yes", "no"), "--context-id=4
        "--return-stack": Setting("return stack", "yes", "no")}
 UNITS = {"ptm": (ARM, PTM, "Program Flow Trace (PTM)"), "etmv3": (ARM, ETM3, "Embedded Trace Macrocell v3 (ETMv3)"),
          "etmv4": (ARM64, ETM, "ETMv4 and ETE instruction trace"), "ete": (ARM64, ETM, "ETMv4 and ETE instruction trace")}
+
+# Calls, a table of functions, SVC, and SysTick while the core sleeps; each round writes a character to the ITM.
+CORTEX_M = r"""
+#define REG(a) (*(volatile unsigned*)(a))
+volatile unsigned ticks, calls, sum;
+void tick(void) { ++ticks; }
+void supervisor(void) { ++calls; }
+typedef unsigned (*step)(unsigned);
+__attribute__((noinline)) static unsigned twice(unsigned a) { return a * 2; }
+__attribute__((noinline)) static unsigned more(unsigned a) { return (a & 3) == 1 ? a + 7 : a - 1; }
+static const step steps[] = {twice, more};
+void reset(void) {
+    REG(0xE000E014) = 1501; REG(0xE000E018) = 0; REG(0xE000E010) = 7;
+    for (unsigned i = 0; i < 40; ++i) {
+        sum += steps[i & 1](i);
+        *(volatile unsigned char*)0xE0000000 = (unsigned char)('A' + (i & 15));
+        if ((i & 7) == 7) __asm__ volatile("svc 1");
+    }
+    while (ticks < 3) __asm__ volatile("wfi");
+    unsigned b[2] = {0x20026, 0};
+    register unsigned r0 __asm__("r0") = 0x20;
+    register void* r1 __asm__("r1") = b;
+    __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
+    for (;;) {}
+}
+void fault(void) { for (;;) {} }
+extern unsigned stack_top;
+__attribute__((section(".vectors"), used)) void* const vectors[16] = {
+    &stack_top, (void*)reset, 0, (void*)fault, 0, 0, 0, 0, 0, 0, 0, (void*)supervisor, 0, 0, 0, (void*)tick};
+"""
+MTB, ITM = "Micro Trace Buffer (MTB)", "instrumentation and watchpoint trace (ITM, DWT)"
+ARCHITECTURES = {"m0": "ARMv6-M", "m33": "ARMv8-M"}
 
 Dump = collections.namedtuple("Dump", "kind protocol facts image")  # protocol: None: there is no trace in it
 
@@ -122,6 +157,12 @@ class Maker:
             data = ("memory_initialization_radix=16;\nmemory_initialization_vector=\n" + ",\n".join(words) + ";\n").encode()
         elif how == "SystemVerilog":
             data = ("// trace memory\n@00000000\n" + "\n".join(w[::-1].hex() for w in chunks(source, 4)) + "\n").encode()
+        elif how == "list":
+            data = f"trace = {list(source)}\n".encode()
+        elif how == "literal":
+            data = f"{source!r}\n".encode()
+        elif how == "base64":
+            data = base64.encodebytes(source)
         elif how == "bits":
             data = ("\n".join(f"{b:08b}" for b in source) + "\n").encode()
         return data, Dump(f"flow, {how}", protocol, facts, image)
@@ -181,12 +222,44 @@ class Maker:
             data = swap(data, 4)
         return data, Dump(f"counters, {how}", "Debug and Profiling Unit (DPU)", {}, None)
 
+    def cortex_m(self, how):
+        """Trace of a Cortex-M0 or, if it can send it, M33."""
+        unit = "itm" if "SWO" in how else "mtb"
+        board = "m33" if unit == "itm" else self.draw.choice(sorted(ARCHITECTURES))
+        key = (unit, board)
+        if key not in self.recorded:
+            program, folder = build(self.folder, board, "program", CORTEX_M), self.folder / f"{unit}-{board}"
+            more = ("--pc-samples", "32") if unit == "itm" else ()
+            done = run(WAYMARK, "record", "-q", "--unit", unit, *more, "-o", folder, "--", program)
+            traces = sorted(folder.glob("trace*.bin"))
+            if not traces:
+                raise RuntimeError(f"record {key}: {done.stderr.decode()}")
+            self.recorded[key] = traces[0].read_bytes(), program
+        data, program = self.recorded[key]
+        if how == "MTB, words of gdb":
+            data = debugger(data)
+        elif how == "SWO in frames":
+            data = frames_of(data)
+        elif how == "SWO in frames with syncs, bytes lost":
+            data = bytearray(b"".join(b"\xff\xff\xff\x7f" + frames_of(data[at:at + 14]) for at in range(0, len(data), 14)))
+            for _ in range(3):
+                at = self.draw.randrange(len(data))
+                del data[at:at + self.draw.randrange(1, 6)]
+            data = bytes(data)
+        elif how == "SWO, cut head":
+            data = data[self.draw.randrange(1, len(data) // 2):]
+        image = program if how == "MTB with its program" else None
+        return data, Dump(how, ITM if unit == "itm" else MTB, {} if unit == "itm" else {"core": ARCHITECTURES[board]}, image)
+
     KINDS = ([("flow", h) for h in ("frames", "source", "wrapped", "headless", "inside a frame", "short", "damaged",
                                     "damaged head", "padded", "idle port", "words swapped", "xxd", "hexdump -C",
-                                    "debugger words", "coe", "SystemVerilog", "bits", "frames", "source")] +
+                                    "debugger words", "coe", "SystemVerilog", "bits", "list", "literal", "base64", "frames",
+                                    "source")] +
              [("nothing", h) for h in ("erased", "zeros", "one byte", "pattern", "idle port", "half syncs", "noise", "SRAM",
                                        "text", "log", "program", "counter", "floats", "small numbers", "pointers", "zip", "png", "pdf", "xz", "sqlite")] +
-             [("samples", ""), ("counters", "as written"), ("counters", "swapped")])
+             [("samples", ""), ("counters", "as written"), ("counters", "swapped")] +
+             [("cortex_m", h) for h in ("MTB", "MTB with its program", "MTB, words of gdb", "SWO", "SWO, cut head", "SWO in frames",
+                                        "SWO in frames with syncs, bytes lost") if COMPILES])
 
     def make(self, number):
         what, how = self.KINDS[number % len(self.KINDS)]
@@ -222,6 +295,18 @@ def hexdump(data):
 def debugger(data):
     line = lambda at, r: f"0x{0x20000000 + at:08x}:\t" + "\t".join("0x" + w[::-1].hex() for w in chunks(r, 4))  # noqa: E731
     return ("\n".join(line(at, r) for at, r in rows(data)) + "\n").encode()
+
+
+def frames_of(data):
+    """CoreSight frames of one source, 1, whose ID is in each."""
+    out = bytearray()
+    for part in (data[at:at + 14] for at in range(0, len(data), 14)):
+        frame = bytearray([3, *part, *bytes(16 - 1 - len(part))])
+        for i in range(2, 15, 2):
+            frame[15] |= (frame[i] & 1) << (i // 2)
+            frame[i] &= 0xfe
+        out += frame
+    return bytes(out)
 
 
 def deformat(frames):

@@ -1,0 +1,207 @@
+#include "literal_texts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <string>
+#include <utility>
+
+namespace waymark::doctor {
+
+namespace {
+
+constexpr std::string_view blanks = " \t\r\n\f";
+
+std::string_view trimmed(std::string_view text) {
+    text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+    text.remove_suffix(text.size() - std::min(text.find_last_not_of(blanks) + 1, text.size()));
+    return text;
+}
+
+/// The part between the first of `open` and its partner, the last of `close`; what precedes is a name or a type, as in
+/// `trace = [`. nullopt: they are not there, or something else follows.
+std::optional<std::string_view> between(std::string_view text, char open, char close) {
+    text = trimmed(text);
+    constexpr std::size_t longest_name = 80;
+    const auto first = text.find(open), last = text.rfind(close);
+    if (first == text.npos || last == text.npos || last < first || first > longest_name) return std::nullopt;
+    const std::string_view name = text.substr(0, first), rest = text.substr(last + 1);
+    if (name.find_first_of(",\n") != name.npos || rest.find_first_not_of(")};\r\n\t ") != rest.npos)
+        return std::nullopt;
+    return text.substr(first + 1, last - first - 1);
+}
+
+/// A decimal number without leading zeros, which only digits in columns have, or a hexadecimal one in quotes.
+std::optional<std::int64_t> number_in(std::string_view item) {
+    const bool quoted =
+        item.size() >= 2 && (item.front() == '\'' || item.front() == '"') && item.back() == item.front();
+    if (quoted) item = item.substr(1, item.size() - 2);
+    const bool hexadecimal = quoted && item.starts_with("0x");
+    if (hexadecimal) item.remove_prefix(2);
+    if (item.empty() || (!hexadecimal && item.size() > 1 && item.front() == '0')) return std::nullopt;
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), number, hexadecimal ? 16 : 10);
+    if (error != std::errc{} || end != item.data() + item.size()) return std::nullopt;
+    return number;
+}
+
+DecodedText words_of(const std::vector<std::int64_t>& numbers, std::size_t word_size) {
+    DecodedText out;
+    out.how = word_size == 1 ? std::string("bytes as numbers without leading zeros")
+                             : fmt::format("words of {} bits as numbers without leading zeros", word_size * 8);
+    for (const std::int64_t number : numbers)
+        for (std::size_t byte = 0; byte < word_size; ++byte)
+            out.bytes.push_back(static_cast<std::uint8_t>(static_cast<std::uint64_t>(number) >> 8 * byte));
+    return out;
+}
+
+/// The size of a word of memory that holds all numbers, in bytes.
+std::size_t word_size_of(std::int64_t least, std::int64_t most) {
+    for (const std::size_t size : {std::size_t{1}, std::size_t{2}, std::size_t{4}}) {
+        const std::int64_t values = std::int64_t{1} << 8 * size;
+        if (most < values && least >= -values / 2) return size;
+    }
+    return sizeof(std::int64_t);
+}
+
+std::optional<DecodedText> read_numbers(const std::vector<std::int64_t>& numbers) {
+    constexpr std::size_t least_numbers = 16;
+    if (numbers.size() < least_numbers) return std::nullopt;
+    const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end());
+    return words_of(numbers, word_size_of(*least, *most));
+}
+
+/// The value of an escape in a literal, whose characters are removed from `text`; nullopt: an unknown escape.
+std::optional<std::uint8_t> escaped(std::string_view& text) {
+    const char c = text.front();
+    text.remove_prefix(1);
+    constexpr std::array<std::pair<char, std::uint8_t>, 7> known{
+        {{'n', 0x0a}, {'r', 0x0d}, {'t', 0x09}, {'0', 0}, {'\\', 0x5c}, {'\'', 0x27}, {'"', 0x22}}};
+    if (c == 'x') {
+        std::uint8_t value = 0;
+        const std::string_view digits = text.substr(0, 2);
+        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+        if (error != std::errc{} || end != digits.data() + 2) return std::nullopt;
+        text.remove_prefix(2);
+        return value;
+    }
+    for (const auto& [name, value] : known)
+        if (c == name) return value;
+    return std::nullopt;
+}
+
+int base64_digit(char c) {
+    if (c >= 'A' && c <= 'Z') return c - 'A';
+    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+    if (c >= '0' && c <= '9') return c - '0' + 52;
+    if (c == '+' || c == '-') return 62;
+    if (c == '/' || c == '_') return 63;
+    return -1;
+}
+
+}  // namespace
+
+std::optional<DecodedText> list_of_numbers(std::string_view text) {
+    std::optional<std::string_view> list;
+    for (const auto& [open, close] : {std::pair('[', ']'), std::pair('{', '}'), std::pair('(', ')')})
+        if (!list) list = between(text, open, close);
+    if (!list) return std::nullopt;
+    std::vector<std::int64_t> numbers;
+    std::string_view rest = *list;
+    while (!trimmed(rest).empty()) {
+        const std::string_view item = trimmed(rest.substr(0, rest.find(',')));
+        rest.remove_prefix(std::min(rest.find(','), rest.size() - 1) + 1);
+        const auto number = number_in(item);
+        if (!number) return std::nullopt;
+        numbers.push_back(*number);
+    }
+    return read_numbers(numbers);
+}
+
+std::optional<DecodedText> decimal_columns(std::string_view text) {
+    std::vector<std::int64_t> numbers;
+    while (!text.empty()) {
+        std::string_view line = trimmed(text.substr(0, text.find('\n')));
+        text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+        if (line.empty()) continue;
+        const auto colon = line.find(':');
+        if (colon == line.npos || !line.starts_with("0x")) return std::nullopt;
+        for (line.remove_prefix(colon + 1); !(line = trimmed(line)).empty();) {
+            const std::string_view item = line.substr(0, line.find_first_of(blanks));
+            const auto number = number_in(item);
+            if (!number) return std::nullopt;
+            numbers.push_back(*number);
+            line.remove_prefix(item.size());
+        }
+    }
+    return read_numbers(numbers);
+}
+
+std::optional<DecodedText> bytes_literal(std::string_view text) {
+    text = trimmed(text);
+    const auto begin = std::min(text.find("b'"), text.find("b\""));
+    constexpr std::size_t longest_name = 80, least_bytes = 16;
+    if (begin == text.npos || begin > longest_name || text.substr(0, begin).find('\n') != text.npos)
+        return std::nullopt;
+    const char quote = text[begin + 1];
+    text.remove_prefix(begin + 2);
+    DecodedText out{"bytes in a literal of Python", {}};
+    while (!text.empty() && text.front() != quote) {
+        const char c = text.front();
+        text.remove_prefix(1);
+        if (c != '\\') {
+            out.bytes.push_back(static_cast<std::uint8_t>(c));
+            continue;
+        }
+        if (text.empty()) return std::nullopt;
+        const auto value = escaped(text);
+        if (!value) return std::nullopt;
+        out.bytes.push_back(*value);
+    }
+    if (text.empty() || text.find_first_not_of(");\r\n\t ", 1) != text.npos) return std::nullopt;
+    if (out.bytes.size() < least_bytes) return std::nullopt;
+    return out;
+}
+
+std::optional<DecodedText> base64(std::string_view text) {
+    DecodedText out{"bytes in base64", {}};
+    std::size_t width = 0;
+    bool last = false;  // a line that is shorter than the others came
+    std::string digits;
+    while (!text.empty()) {
+        std::string_view line = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(line.size() + 1, text.size()));
+        line = trimmed(line);
+        // The frame of PEM and of uuencode -m.
+        if (line.empty() || line.starts_with("-----") || line.starts_with("begin-base64 ") || line == "====") continue;
+        if (last) return std::nullopt;
+        if (width == 0) width = line.size();
+        if (line.size() > width) return std::nullopt;
+        last = line.size() < width || line.back() == '=';
+        digits += line;
+    }
+    constexpr std::size_t least_bytes = 64, most_padding = 2;
+    std::size_t padding = 0;
+    for (; !digits.empty() && digits.back() == '='; ++padding) digits.pop_back();
+    if (padding > most_padding || digits.size() % 4 == 1 || digits.size() / 4 * 3 < least_bytes) return std::nullopt;
+    const bool hexadecimal =
+        std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
+    if (hexadecimal) return std::nullopt;
+    std::uint32_t value = 0;
+    unsigned bits = 0;
+    for (const char c : digits) {
+        const int digit = base64_digit(c);
+        if (digit < 0) return std::nullopt;
+        value = value << 6U | static_cast<std::uint32_t>(digit);
+        bits += 6;
+        if (bits < 8) continue;
+        bits -= 8;
+        out.bytes.push_back(static_cast<std::uint8_t>(value >> bits));
+    }
+    return out;
+}
+
+}  // namespace waymark::doctor

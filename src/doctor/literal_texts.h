@@ -1,0 +1,28 @@
+/// Bytes that programs write as text in other ways than digits in columns: lists of a language, base64.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "contents.h"
+
+namespace waymark::doctor {
+
+/// The numbers of a list as Python, JSON, C and Java write it, `[0, 128, 23]`, in decimal digits: bytes, with or
+/// without a sign, or words of 16, 32 or 64 bits, the least significant byte first. nullopt: it is no list of at least
+/// 16 numbers.
+[[nodiscard]] std::optional<DecodedText> list_of_numbers(std::string_view text);
+
+/// The decimal numbers that gdb prints behind addresses (`x/64db`, `x/16dw`), in the same sizes. nullopt: a line has
+/// another form.
+[[nodiscard]] std::optional<DecodedText> decimal_columns(std::string_view text);
+
+/// The bytes of Python's literals: `b'\x00\x80'`, `bytearray(b"...")`. nullopt: the text is no such literal of at least
+/// 16 bytes.
+[[nodiscard]] std::optional<DecodedText> bytes_literal(std::string_view text);
+
+/// The bytes of base64, in one line or in lines of one width, with the ordinary alphabet or the one for names of files
+/// (RFC 4648). nullopt: the text is something else, or has fewer than 64 bytes.
+[[nodiscard]] std::optional<DecodedText> base64(std::string_view text);
+
+}  // namespace waymark::doctor
