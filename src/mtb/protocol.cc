@@ -74,10 +74,18 @@ private:
     const std::function<void(const follow::Place&)>& take_;
 };
 
+/// Whether a return to this value exists in ARMv8-M only: FNC_RETURN of a function that Non-secure code called, or an
+/// EXC_RETURN with bit 6 clear, which says that the registers are on a Non-secure stack (docs/spec/mtb.md, 1).
+bool is_armv8_return(std::uint32_t value) {
+    constexpr std::uint32_t fnc_return = 0xfefffffe, exc_return = 0xffffff80, secure_stack = 0x40;
+    return value == fnc_return || ((value & exc_return) == exc_return && (value & secure_stack) == 0);
+}
+
 /// The result of parsing. In words of other kinds, pairs do not lead forward to the next pair.
 struct Likeness : protocol::Likeness {
     std::uint64_t pairs{}, breaks{}, backward{}, starts{}, exceptions{};
-    bool different = false;  ///< packets differ
+    std::uint64_t armv8_returns{};  ///< values that only ARMv8-M has as return addresses
+    bool different = false;         ///< packets differ
     std::optional<JumpPacket> before{};
     std::vector<JumpPacket> all{};
 
@@ -91,6 +99,7 @@ struct Likeness : protocol::Likeness {
         backward += packet.destination.address < packet.source.address ? 1 : 0;
         starts += packet.starts() ? 1 : 0;
         exceptions += packet.atomic() && packet.source.address < first_return_value ? 1 : 0;
+        armv8_returns += is_armv8_return(packet.destination.address) ? 1 : 0;
         before = packet;
         all.push_back(packet);
     }
@@ -112,6 +121,17 @@ public:
     using FlowBase::FlowBase;
     [[nodiscard]] const protocol::Protocol& protocol() const override { return row(); }
     [[nodiscard]] std::string source_type() const override { return "MTB"; }
+    [[nodiscard]] std::string core_type() const override {
+        return config_.core.empty() ? FlowBase::core_type() : config_.core;
+    }
+    [[nodiscard]] std::shared_ptr<const protocol::Configuration> beside(std::string_view core) const override {
+        // `ARMv8-M.main` of the attributes of an ELF file.
+        const std::string_view architecture = core.substr(0, core.find("-M") == core.npos ? 0 : core.find("-M") + 2);
+        if (architecture.empty() || architecture == core_type()) return nullptr;
+        Config config = config_;
+        config.core = architecture;
+        return configuration(config);
+    }
     [[nodiscard]] std::vector<RegisterValue> registers() const override {
         std::vector<RegisterValue> out;
         const auto add = [&](std::string_view name, const std::optional<std::uint32_t>& value) {
@@ -275,7 +295,14 @@ private:
             if (position.pointer != 0 || position.wrap)
                 config.position = static_cast<std::uint32_t>(register_value(position).value);
         }
+        if (found.armv8_returns != 0) config.core = "ARMv8-M";
         out.configuration = configuration(config);
+        if (found.armv8_returns != 0)
+            out.facts.push_back({"core", config.core, found.armv8_returns >= 2 ? Certainty::proven : Certainty::likely,
+                                 counted(found.armv8_returns, "return") + " to a value that no other core has"});
+        else
+            out.facts.push_back({"core", std::string(words().core_type), Certainty::assumed,
+                                 "every core of the M profile could have sent this"});
         if (listed)
             out.facts.push_back({"oldest packet", "the first of the list", Certainty::likely,
                                  "in this order most packets can follow the one before"});

@@ -568,5 +568,32 @@ TEST_F(Dumps, ListsOfALanguageAndBase64AreReadAsTheTrace) {
               "text");
 }
 
+/// A main loop with a jump, an interrupt, and the return from it to `exc_return`, eight times.
+FileBytesOf interrupted_loop(std::uint32_t exc_return) {
+    constexpr std::uint32_t atomic = 1;
+    std::vector<std::uint32_t> all;
+    for (unsigned i = 0; i < 8; ++i)
+        all.insert(all.end(),
+                   {0x120, 0x200, 0x210 | atomic, 0x300, 0x310, exc_return, exc_return | atomic, 0x210, 0x230, 0x100});
+    all.resize(128);  // zeros: the buffer did not wrap
+    return words(all);
+}
+
+TEST_F(Dumps, AnMtbNamesACoreOnlyIfItsReturnsDo) {
+    const auto core_type = [&](std::uint32_t exc_return, const std::string& name) {
+        const ExaminationReport report = examined(interrupted_loop(exc_return));
+        EXPECT_EQ(report.sources.size(), 1U) << report.verdict;
+        if (report.sources.size() != 1) return std::string();
+        const fs::path out = folder_.path() / name;
+        EXPECT_TRUE(write_inferred(report, out).has_value());
+        const auto written = capture::read_snapshot(out);
+        EXPECT_TRUE(written.has_value());
+        return fact(report.sources.front().identity.facts, "core") + "; " + written->cores.front().type;
+    };
+    // A Non-secure stack, of which only ARMv8-M knows; and the value that all cores have.
+    EXPECT_EQ(core_type(0xffffffbc, "v8"), "ARMv8-M, proven; ARMv8-M");
+    EXPECT_EQ(core_type(0xfffffff8, "any"), "ARMv6-M, assumed; ARMv6-M");
+}
+
 }  // namespace
 }  // namespace waymark::doctor

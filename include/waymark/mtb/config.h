@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace waymark::mtb {
 
@@ -10,6 +11,8 @@ struct Config {
     // Register values; absent if not known.
     std::optional<std::uint32_t> position{}, master{}, flow{}, base{};
     std::uint32_t vtor = 0;  ///< address of the vector table
+    /// Architecture of the core, as far as it is known: `ARMv8-M`. Empty: not known. Nothing is decoded differently.
+    std::string core{};
     std::uint32_t max_walk_bytes =
         512 * 1024;  ///< longest path between two packets before the image is considered wrong
     bool operator==(const Config&) const = default;
