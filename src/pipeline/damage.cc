@@ -340,6 +340,12 @@ std::string image_at(const image::MemoryMap& memory, std::uint64_t address) {
     return memory.sections().size() == 1 ? memory.sections().front().name : "the image";
 }
 
+/// `settings` is a register or several (protocol::Words::settings).
+std::string not_in_force(std::string_view settings) {
+    const bool several = settings.find(" and ") != settings.npos || settings.find(" to ") != settings.npos;
+    return fmt::format("{} {} in force while tracing", settings, several ? "are not the values" : "is not the value");
+}
+
 }  // namespace
 
 std::vector<Damage> packet_damage(const Source& source, std::string_view buffer, const flow::Troubles& troubles) {
@@ -352,10 +358,8 @@ std::vector<Damage> packet_damage(const Source& source, std::string_view buffer,
                 of_source(Kind::lost_packets, Severity::error, source, buffer, lost,
                           fmt::format("{}: {} lost in {} up to the next {}", name(reason), counted(lost.bytes, "byte"),
                                       counted(lost.times, "stretch", "stretches"), words.sync),
-                          words.settings.empty()
-                              ? "The bytes are damaged"
-                              : fmt::format("The bytes are damaged, or {} are not the values in force while tracing",
-                                            words.settings),
+                          words.settings.empty() ? "The bytes are damaged"
+                                                 : "The bytes are damaged, or " + not_in_force(words.settings),
                           ", first", ". "));
     for (const GapReason reason : {GapReason::framing, GapReason::missing})
         if (const flow::Trouble cut = gap(reason); cut.bytes != 0)
@@ -382,11 +386,9 @@ std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& 
     const flow::Trouble no_vmid =
         std::exchange(of_image.contradictions[static_cast<unsigned>(flow::Conflict::vmid_missing)], {});
     if (no_vmid.times != 0)
-        out.push_back(of_source(
-            Kind::contradiction, Severity::error, source, buffer, no_vmid,
-            fmt::format("VMIDs are traced, and {} none came after an I-sync", times(no_vmid.times)),
-            fmt::format("The bytes are damaged, or {} are not the values in force while tracing", words.settings),
-            ", first", ". "));
+        out.push_back(of_source(Kind::contradiction, Severity::error, source, buffer, no_vmid,
+                                fmt::format("VMIDs are traced, and {} none came after an I-sync", times(no_vmid.times)),
+                                "The bytes are damaged, or " + not_in_force(words.settings), ", first", ". "));
     if (const flow::Trouble all = of_image.contradicted(); all.times != 0) {
         const std::string image = image_at(*source.memory, all.address);
         // A wrong image contradicts the trace everywhere; damage and modified code do so in a few places.
@@ -394,8 +396,7 @@ std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& 
         std::string means =
             rare ? fmt::format("The trace is damaged there, or the code in {} was modified in memory", image)
                  : fmt::format("The program that ran is probably not {} (give the right one with --image)", image);
-        if (!rare && !words.settings.empty())
-            means += fmt::format(", or {} are not the values in force while tracing", words.settings);
+        if (!rare && !words.settings.empty()) means += ", or " + not_in_force(words.settings);
         out.push_back(of_source(Kind::contradiction, Severity::error, source, buffer, all,
                                 fmt::format("trace and image contradict each other {}", times(all.times)),
                                 std::move(means), ", first",
