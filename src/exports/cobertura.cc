@@ -1,5 +1,6 @@
 #include "waymark/exports/cobertura.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -38,6 +39,17 @@ std::pair<std::string, std::string> split(std::string_view path) {
     return {std::string(slash == 0 ? path.substr(0, 1) : path.substr(0, slash)), std::string(path.substr(slash + 1))};
 }
 
+/// The folder to which the name of a file is relative: readers join them, and an absolute name behind another folder is
+/// no file.
+std::string root_of(const CoveredFile& file) {
+    if (!file.root.empty()) return file.root;
+    return file.name.starts_with('/') ? "/" : ".";
+}
+std::string_view below_root(const CoveredFile& file) {
+    const std::string_view name = file.name;
+    return file.root.empty() ? name.substr(std::min(name.find_first_not_of('/'), name.size())) : name;
+}
+
 class CoberturaWriter {
 public:
     CoberturaWriter(const Answers& answers, const std::vector<CoveredFile>& files, ByteSink& sink)
@@ -65,7 +77,7 @@ public:
             out_.print("  <!-- run: {} -->\n", xml_comment(run));
         out_.write("  <sources>\n");
         std::set<std::string> roots;
-        for (const CoveredFile& file : files_) roots.insert(file.root.empty() ? "." : file.root);
+        for (const CoveredFile& file : files_) roots.insert(root_of(file));
         for (const std::string& root : roots) {
             out_.write("    <source>");
             out_.xml(root);
@@ -103,7 +115,7 @@ private:
         sums.add(file);
         out_.write("        <class");
         name("name", split(file.name).second);
-        name("filename", file.name);
+        name("filename", below_root(file));
         rates(sums);
         out_.write(" complexity=\"0\">\n");
         if (!file.not_observed.empty())

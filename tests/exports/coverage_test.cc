@@ -124,6 +124,9 @@ TEST(Cobertura, HasTheShapeOfItsDtd) {
     EXPECT_EQ(ran.output, "13 lines, 11 covered, 4 branches, 4 covered, 3 methods\n");
     EXPECT_NE(out.text.find("<!-- not observed: 25 -->"), std::string::npos);
     EXPECT_NE(out.notes().find("not observed"), std::string::npos);
+    // Readers join a source and a name.
+    EXPECT_NE(out.text.find("<source>/</source>"), std::string::npos) << out.text;
+    EXPECT_NE(out.text.find("filename=\"src/sort.c\""), std::string::npos) << out.text;
 }
 
 TEST(Autofdo, LinesFromWhereTheFunctionBegins) {
