@@ -324,7 +324,7 @@ std::string written_text(const DoctorOptions& options, const doctor::Examination
     std::string text = fmt::format("{} is written", options.snapshot);
     if (std::ranges::any_of(report.sources, [](const auto& s) { return s.has_flow(); })) {
         const bool program = std::ranges::any_of(report.sources, [&](const doctor::ExaminedSource& s) {
-            return s.image && !report.images[*s.image].arguments().empty();
+            return s.image && (!report.description.empty() || !report.images[*s.image].arguments().empty());
         });
         text += fmt::format("; waymark flow {} decodes {}, {} and {} from it{}", folder,
                             counted(result.totals.ranges, "range"), counted(result.totals.instructions, "instruction"),

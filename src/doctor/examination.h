@@ -96,6 +96,9 @@ protected:
     std::vector<Trial>& own_memory_;
 };
 
+/// Facts that the bytes do not prove get the values that registers of the description give.
+void take_given_facts(ExaminedSource& source, const pipeline::Source& described);
+
 /// Finds out how a buffer is framed, by examining its bytes in each framing, and splits it.
 class FramingChoice : Part {
 public:

@@ -117,10 +117,12 @@ private:
         if (!source.configuration) return;
         const std::size_t index = index_of(source);
         if (source.configured) {
+            source.as_described = known_[index]->configuration;
             protocol::Settled settled = source.identity.protocol->settle(source.identity, *known_[index]->configuration,
                                                                          stretches, source.name);
             source.configuration = std::move(settled.configuration);
             add_findings(source, std::move(settled.findings));
+            take_given_facts(source, *known_[index]);
         }
         take_end_mark_off(stretches, *source.configuration);
         source.bytes = 0;
@@ -310,6 +312,8 @@ std::size_t ExaminationReport::count(Severity severity) const {
 ExaminationReport examine(const pipeline::Session& session, bool labelled, const ExamineOptions& options) {
     Examination examination{session, options, {}, {}, {}, {}, {}, {}};
     examination.report.labelled = labelled;
+    if (labelled && session.capture.spaces == nullptr && session.capture.path.filename() == "snapshot.ini")
+        examination.report.description = session.capture.path;
     Examiner(examination).run();
     return std::move(examination.report);
 }

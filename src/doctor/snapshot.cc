@@ -10,6 +10,7 @@
 
 #include "waymark/capture/byte_stream.h"
 #include "waymark/capture/placed_file.h"
+#include "waymark/capture/ran_before.h"
 #include "waymark/capture/snapshot.h"
 #include "waymark/core/file_error.h"
 #include "waymark/doctor/examine.h"
@@ -129,6 +130,7 @@ Status add_program(capture::Capture& capture, const std::string& argument, const
 }
 
 Status write_into(const ExaminationReport& report, const fs::path& folder);
+Status write_described(const ExaminationReport& report, const fs::path& folder);
 
 bool is_written(const ExaminedSource& source) { return source.has_flow() || source.has_messages(); }
 
@@ -180,7 +182,9 @@ Status write_inferred(const ExaminationReport& report, const fs::path& folder) {
     if (fs::exists(folder, error) && !(fs::is_directory(folder, error) && fs::is_empty(folder, error)))
         return Error{Errc::usage, fmt::format("{} exists and is not empty; name another folder", folder.string())};
     WM_ASSIGN_OR_RETURN(const auto placed, capture::PlacedFolder::open(folder.string()));
-    if (Status written = write_into(report, placed->folder()); !written)
+    if (Status written = report.description.empty() ? write_into(report, placed->folder())
+                                                    : write_described(report, placed->folder());
+        !written)
         return placed->as_placed(std::move(written.error()));
     return placed->commit_new();
 }
@@ -229,6 +233,111 @@ Status write_into(const ExaminationReport& report, const fs::path& folder) {
         if (buffer.sources.empty()) continue;
         WM_RETURN_IF_ERROR(bring(from, buffer.files.front()));
         capture.buffers.push_back(std::move(buffer));
+    }
+    return capture::write_snapshot(capture, folder);
+}
+
+/// Copies a file once, or links a large one. Returns its path in the folder.
+class Copies {
+public:
+    explicit Copies(const fs::path& folder) : folder_(folder) {}
+
+    Result<fs::path> copy(const fs::path& from, const std::string& name) {
+        const auto [known, is_new] = copied_.try_emplace(from.lexically_normal(), folder_ / name);
+        if (!is_new) return known->second;
+        std::error_code error;
+        const auto bytes = fs::file_size(from, error);
+        if (!error && bytes > most_copied_bytes)
+            fs::create_symlink(fs::absolute(from), known->second, error);
+        else if (!error)
+            fs::copy_file(from, known->second, error);
+        if (error) return cannot_write(known->second, error.message());
+        return known->second;
+    }
+    [[nodiscard]] std::size_t count() const { return copied_.size(); }
+
+private:
+    const fs::path& folder_;
+    std::map<fs::path, fs::path> copied_;
+};
+
+/// The memory of a snapshot, and the files with names of its code.
+Status bring_memory(capture::Capture& capture, const fs::path& folder) {
+    Copies copies(folder);
+    std::error_code error;
+    for (capture::MemoryDump& dump : capture.dumps) {
+        if (!fs::exists(dump.file, error)) continue;  // the description keeps naming it
+        WM_ASSIGN_OR_RETURN(dump.file, copies.copy(dump.file, fmt::format("code_{}.bin", copies.count())));
+    }
+    const fs::path from = capture.path.parent_path();
+    std::set<std::string> names{std::string(capture::ran_before_file)};
+    for (const capture::CopiedFile& file : capture.modules.copies) names.insert(file.copy);
+    for (const capture::GeneratedNames& file : capture.modules.names) names.insert(file.file);
+    for (const std::string& name : names)
+        if (fs::exists(from / name, error)) {
+            WM_ASSIGN_OR_RETURN([[maybe_unused]] const fs::path copy, copies.copy(from / name, name));
+        }
+    return Nothing{};
+}
+
+/// The registers of the description, with the values of those settings that the bytes prove otherwise.
+std::vector<capture::Register> corrected(std::vector<capture::Register> described, const ExaminedSource& source) {
+    if (source.as_described != nullptr && source.configuration->equals(*source.as_described)) return described;
+    for (capture::Register& right : registers_of(source)) {
+        const auto there = std::find_if(described.begin(), described.end(),
+                                        [&](const capture::Register& r) { return r.name == right.name; });
+        if (there == described.end())
+            described.push_back(std::move(right));
+        else
+            there->value = right.value;
+    }
+    return described;
+}
+
+/// A snapshot folder, examined: its own description, corrected.
+Status write_described(const ExaminationReport& report, const fs::path& folder) {
+    // As it was read: the units' own rings of memory were put in order for the examination.
+    WM_ASSIGN_OR_RETURN(capture::Capture capture, capture::read_snapshot(report.description));
+    std::map<std::string, std::vector<capture::MemoryDump>> written;
+    WM_RETURN_IF_ERROR(bring_memory(capture, folder));
+    for (std::size_t i = 0; i < report.buffers.size(); ++i) {
+        ExaminedBuffer from = report.buffers[i];
+        from.container = nullptr;
+        from.parts.clear();
+        const auto buffer = std::find_if(capture.buffers.begin(), capture.buffers.end(),
+                                         [&](const capture::Buffer& b) { return b.name == from.name; });
+        if (buffer == capture.buffers.end()) continue;
+        if (!from.bytes || from.skipped != 0 || from.decoded != nullptr) buffer->length.reset();
+        if (from.no_trace.empty()) {
+            buffer->format = from.format;
+            buffer->format_name = std::string(capture::name(from.format));
+        }
+        buffer->files = {folder / fmt::format("trace_{}.bin", i)};
+        WM_RETURN_IF_ERROR(bring(from, buffer->files.front()));
+        for (const ExaminedSource& source : report.sources) {
+            if (source.buffer != from.name || !is_written(source)) continue;
+            auto described = std::find_if(capture.sources.begin(), capture.sources.end(),
+                                          [&](const capture::Source& s) { return s.name == source.name; });
+            if (described == capture.sources.end()) {  // no description: as of bare bytes
+                described = capture.sources.insert(described, capture::Source{source.name, {}});
+                buffer->sources.push_back(source.name);
+                if (source.has_flow()) {
+                    described->core = "cpu_of_" + source.name;
+                    described->core_type = source.configuration->core_type();
+                    capture.cores.push_back({described->core, described->core_type});
+                }
+            }
+            if (!source.configured || !source.configuration->equals(*source.as_described))
+                described->type = source.configuration->source_type();
+            described->registers = corrected(std::move(described->registers), source);
+            const std::string core = described->core;
+            const auto arguments = source.image ? report.images[*source.image].arguments() : std::vector<std::string>{};
+            for (const std::string& argument : arguments) {
+                const bool first = !written.contains(argument);
+                WM_RETURN_IF_ERROR(add_memory(capture, argument, core, folder, written));
+                if (first) WM_RETURN_IF_ERROR(add_program(capture, argument, folder));
+            }
+        }
     }
     return capture::write_snapshot(capture, folder);
 }

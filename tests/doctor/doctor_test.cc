@@ -132,6 +132,47 @@ TEST(Doctor, WritesASnapshotOfAnEte) {
               1);
 }
 
+// A folder that is complete keeps its memory, its names and its registers: what is written decodes as what was read.
+TEST(Doctor, WritesASnapshotOfASnapshotThatDecodesTheSame) {
+    for (const char* const name : {"capture", "capture-aarch64"}) {
+        const TemporaryFolder folder;
+        const fs::path from = sort_folder / name, out = folder.path() / "snapshot";
+        const ExaminationReport report = examine_folder(from);
+        const Status written = write_inferred(report, out);
+        ASSERT_TRUE(written.has_value()) << written.error().message;
+        const auto was = decode(from), is = decode(out);
+        ASSERT_EQ(is.size(), was.size()) << name;
+        for (const auto& [id, totals] : was) {
+            ASSERT_TRUE(is.contains(id)) << name << " " << id;
+            EXPECT_GT(totals.ranges, 0U) << name;
+            EXPECT_EQ(is.at(id).ranges, totals.ranges) << name;
+            EXPECT_EQ(is.at(id).hash, totals.hash) << name;
+        }
+        const auto before = capture::read_snapshot(from), after = capture::read_snapshot(out);
+        ASSERT_TRUE(before.has_value() && after.has_value()) << name;
+        EXPECT_EQ(after->sources.front().registers, before->sources.front().registers) << name;
+        EXPECT_EQ(after->sources.front().core_type, before->sources.front().core_type) << name;
+        EXPECT_EQ(after->modules, before->modules) << name;
+    }
+}
+
+// The bytes of an ETE without what only an ETE sends leave the unit open, but its TRCDEVARCH does not.
+TEST(Doctor, TakesFactsFromTheRegistersThatAreGiven) {
+    const ExaminationReport report = examine_folder(sort_folder / "capture-aarch64");
+    ASSERT_EQ(report.sources.size(), 1U);
+    const auto fact = [&](std::string_view what) {
+        for (const InferredField& f : report.sources.front().identity.facts)
+            if (f.what == what) return f;
+        return InferredField{};
+    };
+    EXPECT_EQ(fact("unit").value, "ETE");
+    EXPECT_EQ(fact("unit").certainty, protocol::Certainty::proven);
+    EXPECT_EQ(fact("version").value, "ETE 1.0");
+    EXPECT_EQ(fact("version").certainty, protocol::Certainty::proven);
+    EXPECT_NE(fact("version").proof.find("TRCDEVARCH=0x47705a13"), std::string::npos) << fact("version").proof;
+    EXPECT_EQ(fact("timestamps").certainty, protocol::Certainty::proven);
+}
+
 TEST(Doctor, FindsAShiftedImageAndTheRightOneAmongSeveral) {
     const std::string elf = (sort_folder / "sort.elf").string();
     const std::string other = (sort_folder / "capture" / "trace.bin").string() + "@0x8000";

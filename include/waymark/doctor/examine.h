@@ -84,6 +84,7 @@ struct ExaminedSource {
     std::optional<coresight::TraceId> trace_id;
     bool described = false;   ///< the capture's description contains it
     bool configured = false;  ///< as a source of the protocol that its bytes have, with registers
+    std::shared_ptr<const Configuration> as_described{};  ///< of a configured source: as its registers say
     Identity identity;
     /// Inferred, or as described where the bytes do not contradict it, with settings that only an image proves; null if
     /// the bytes have no protocol with configurations.
@@ -109,8 +110,9 @@ struct ExaminationReport {
     /// decoding, or not everything was examined.
     answers::Account account;
     bool labelled = false;
-    bool recognised = false;  ///< there is trace of a known protocol
-    bool cut = false;         ///< something could not be read completely: a finding names it
+    std::filesystem::path description{};  ///< `snapshot.ini` of a snapshot folder; empty: no such folder
+    bool recognised = false;              ///< there is trace of a known protocol
+    bool cut = false;                     ///< something could not be read completely: a finding names it
     [[nodiscard]] std::size_t count(Severity severity) const;
 };
 
@@ -124,9 +126,10 @@ struct ExaminationReport {
 [[nodiscard]] Result<ExaminationReport> examine_perf(const open::Container& container);
 
 /// Writes the inferences as a snapshot folder, which `waymark flow` can read: ini files, the trace, the memory of
-/// matching images, and ELF files themselves for names of code. Trace of more than 64 MiB is linked, not copied.
-/// `folder` must not exist, or be empty. Errors: `usage`: there is no source with decodable flow, or the folder is not
-/// empty; `unreadable`: something cannot be written.
+/// matching images, and ELF files themselves for names of code. Of a snapshot folder, its description and its memory
+/// are written too, with what the bytes prove otherwise. Files of more than 64 MiB are linked, not copied. `folder`
+/// must not exist, or be empty. Errors: `usage`: there is no source with decodable flow, or the folder is not empty;
+/// `unreadable`: something cannot be written.
 [[nodiscard]] Status write_inferred(const ExaminationReport& report, const std::filesystem::path& folder);
 
 /// The results of decoding a snapshot folder.
