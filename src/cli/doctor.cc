@@ -4,10 +4,16 @@
 #include "waymark/doctor/examine.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
 
 #include "answers.h"
 #include "commands.h"
@@ -35,6 +41,39 @@ struct DoctorOptions {
     std::string format = "text", output, snapshot;
     bool strict = false;
     std::uint64_t sample_mib = doctor::sample_bytes >> 20;
+    std::function<void(const std::string&)> progress{};  // may be empty
+};
+
+/// Shows on a terminal what an examination does, and for how long. A search may take seconds, so a thread counts them.
+class Working {
+public:
+    Working() {
+        if (line_.active()) counter_ = std::jthread([this](const std::stop_token& stop) { count(stop); });
+    }
+    void begin(const std::string& work) {
+        const std::lock_guard lock(mutex_);
+        work_ = work;
+        began_ = std::chrono::steady_clock::now();
+    }
+
+private:
+    void count(const std::stop_token& stop) {
+        constexpr std::chrono::milliseconds period{250};
+        std::unique_lock lock(mutex_);
+        while (!stop.stop_requested()) {
+            stopped_.wait_for(lock, stop, period, [] { return false; });
+            const auto seconds =
+                std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - began_);
+            if (!stop.stop_requested() && !work_.empty()) line_.show(fmt::format("{}, {} s", work_, seconds.count()));
+        }
+    }
+
+    ProgressLine line_;
+    std::mutex mutex_;
+    std::condition_variable_any stopped_;
+    std::string work_;
+    std::chrono::steady_clock::time_point began_;
+    std::jthread counter_;  // the last member: it uses the others
 };
 
 // ---- the input
@@ -88,14 +127,14 @@ Result<doctor::ExaminationReport> diagnose(const DoctorOptions& options) {
                                  first, given)};
     if (container.contents() == Content::counters) return doctor::examine_dpu(first);
     if (container.contents() == Content::samples) return doctor::examine_perf(container);
-    const doctor::ExamineOptions examine{options.images, options.sample_mib << 20};
+    const doctor::ExamineOptions examine{options.images, options.sample_mib << 20, options.progress};
     if (!names.kallsyms.empty()) WM_RETURN_IF_ERROR(analysis::check_kallsyms(names.kallsyms));
     if (recorded) {
         InputOptions input = names;
         input.capture = first;
         input.images = options.images;
         WM_ASSIGN_OR_RETURN(const pipeline::Session session, open_session(input));
-        return doctor::examine(session, true, {{}, examine.most_bytes});
+        return doctor::examine(session, true, {{}, examine.most_bytes, options.progress});
     }
     WM_ASSIGN_OR_RETURN(const pipeline::Session session,
                         folder ? snapshot_session(first, names) : bare_session(options.captures));
@@ -360,7 +399,11 @@ ExitStatus run_doctor(DoctorOptions options) {
             break;
         }
     }
+    std::optional<Working> working;
+    working.emplace();
+    options.progress = [&](const std::string& work) { working->begin(work); };
     auto diagnosed = diagnose(options);
+    working.reset();
     if (!diagnosed) return fail(diagnosed.error());
     const doctor::ExaminationReport report = std::move(*diagnosed);
     std::vector<std::string> inputs = options.captures;

@@ -65,6 +65,10 @@ public:
           own_memory_(e.own_memory) {}
 
 protected:
+    /// Says what is done next.
+    void progress(const std::string& what) const {
+        if (options_.progress) options_.progress(what);
+    }
     void add_finding(CaptureFinding finding) const { report_.findings.push_back(std::move(finding)); }
     void add_finding(const ExaminedSource& source, Severity severity, std::string kind, std::optional<Offset> at,
                      std::string found, std::string expected, std::string cause, std::string advice) const {

@@ -41,7 +41,10 @@ public:
                          "[trace_buffers] is missing from trace.ini, or the perf.data file has no trace",
                          "add the trace file to trace.ini, or record again"});
         report_sinks();
-        for (const Buffer& buffer : session_.capture.buffers) Buffers(examination_).look_at(buffer);
+        for (const Buffer& buffer : session_.capture.buffers) {
+            progress("examining " + buffer.name);
+            Buffers(examination_).look_at(buffer);
+        }
         for (std::size_t i = 0; i < report_.sources.size(); ++i) configure(report_.sources[i], stretches_[i]);
         for (std::size_t i = 0; i < report_.buffers.size(); ++i)
             DamageOfBuffer(examination_).look_for(report_.buffers[i], samples_[i]);
@@ -115,6 +118,7 @@ private:
     /// Decides how the source's unit was programmed, and so which bytes are trace.
     void configure(ExaminedSource& source, std::vector<Stretch>& stretches) {
         if (!source.configuration) return;
+        progress("configuring " + source.name);
         const std::size_t index = index_of(source);
         if (source.configured) {
             source.as_described = known_[index]->configuration;
@@ -135,7 +139,9 @@ private:
                                                               source.buffer));
         if (!source.has_flow()) return;
         const std::size_t index = index_of(source);
+        progress("comparing " + source.name + " with the program");
         ImageTrials(examination_).judge(source, stretches, known_[index]);
+        progress("recovering the head of " + source.name);
         recover(source, stretches, known_[index]);
     }
     /// If nothing is recognised, a few bytes may still be trace without a synchronisation.
@@ -178,6 +184,7 @@ private:
             return buffer.bytes && *buffer.bytes == buffer.looked_at;
         });
         if (!report_.labelled || !all) return;
+        progress("decoding all sources");
         const auto selected = session_.select({});
         if (!selected) return;
         std::vector<Error> unreadable;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,8 @@ namespace waymark::doctor {
 struct ExamineOptions {
     std::vector<std::string> images;  ///< `FILE[@ADDRESS]`, each judged separately; a raw dump may lack its address
     std::uint64_t most_bytes = sample_bytes;  ///< of each buffer
+    /// Called with what is done next, before each piece of work that may take long; may be empty.
+    std::function<void(const std::string&)> progress{};
 };
 
 struct ExaminedBuffer {
