@@ -14,6 +14,7 @@
 #include "waymark/etm4/access.h"
 #include "waymark/etm4/config.h"
 #include "waymark/etm4/exceptions.h"
+#include "waymark/etm4/explain.h"
 #include "waymark/etm4/model.h"
 #include "waymark/flow/unit_signals.h"
 
@@ -180,6 +181,22 @@ bool programs_all(const flow::UnitOptions& options) {
     });
 }
 
+/// Adds what explain() needs beside the registers in `out`: registers of value 0 too, for they may decide whether the
+/// unit traces.
+void add_decisive(const Registers& r, CoreProfile profile, std::vector<RegisterValue>& out) {
+    for (bool more = true; std::exchange(more, false);) {
+        const protocol::UnitExplanation explanation =
+            explain(r, profile, [&](std::string_view name) { return find_register(out, name) != nullptr; });
+        for (const auto* const names : {&explanation.undecided, &explanation.undescribed})
+            for (const std::string& name : *names) {
+                const RegisterPlace* const place = register_called(name);
+                if (place == nullptr || find_register(out, name) != nullptr) continue;
+                out.push_back({place->name, value_at(r, *place), std::nullopt, 8 * place->bytes});
+                more = true;
+            }
+    }
+}
+
 class RecordedUnit final : public flow::Unit, public flow::UnitSignals, private flow::RegisterPort {
 public:
     RecordedUnit(const ModelConfig& config, ByteSink& trace, bool ete)
@@ -310,6 +327,7 @@ public:
                                                        std::uint8_t trace_id) const override {
         Registers r = model_config(options, ete_).registers;
         r.traceidr.trace_id = trace_id;
+        r.prgctlr.enable = true;
         std::vector<RegisterValue> out;
         const auto add = [&]<class Register>(const Register& value, const char* name) {
             out.push_back({name, to_value(value), std::nullopt, 32});
@@ -321,14 +339,18 @@ public:
         add(r.idr0, "TRCIDR0");
         add(r.idr1, "TRCIDR1");
         add(r.idr2, "TRCIDR2");
+        add(r.idr3, "TRCIDR3");
+        add(r.idr4, "TRCIDR4");
+        add(r.idr5, "TRCIDR5");
         add(r.idr8, "TRCIDR8");
         if (ete_) add(r.devarch, "TRCDEVARCH");
-        if (!options.programmed()) return out;
+        add(r.prgctlr, "TRCPRGCTLR");
         for (const RegisterPlace& place : register_places()) {
             const std::uint64_t value = value_at(r, place);
             if (value == 0 || find_register(out, place.name) != nullptr || writable_at(r, place) == 0) continue;
             out.push_back({place.name, value, std::nullopt, 8 * place.bytes});
         }
+        add_decisive(r, isa::core_profile(core_type(options)).value_or(CoreProfile::a), out);
         return out;
     }
     [[nodiscard]] std::optional<flow::SelectedBlocks> selects(const flow::UnitOptions& options) const override {

@@ -14,6 +14,7 @@
 #include "waymark/pft/access.h"
 #include "waymark/pft/config.h"
 #include "waymark/pft/exceptions.h"
+#include "waymark/pft/explain.h"
 #include "waymark/pft/model.h"
 
 namespace waymark::pft {
@@ -129,6 +130,22 @@ ModelConfig model_config(const flow::UnitOptions& options) {
 
 /// Registers that are given by name may use features that the options alone never use.
 bool programs_all(const flow::UnitOptions& options) { return !options.registers.empty(); }
+
+/// Adds what explain() needs beside the registers in `out`: registers with their values at reset too, for they may
+/// decide whether the unit traces.
+void add_decisive(const Registers& r, std::vector<RegisterValue>& out) {
+    for (bool more = true; std::exchange(more, false);) {
+        const protocol::UnitExplanation explanation =
+            explain(r, {}, [&](std::string_view name) { return find_register(out, name) != nullptr; });
+        for (const auto* const names : {&explanation.undecided, &explanation.undescribed})
+            for (const std::string& name : *names) {
+                const RegisterPlace* const place = register_called(name);
+                if (place == nullptr || find_register(out, name) != nullptr) continue;
+                out.push_back({place->name, r.get(place->number).value_or(0), place->number, 32});
+                more = true;
+            }
+    }
+}
 
 class RecordedUnit final : public flow::Unit, public flow::UnitSignals, private flow::RegisterPort {
 public:
@@ -269,7 +286,6 @@ public:
         const Registers& r = config.registers;
         std::vector<RegisterValue> out{register_value(r.cr), register_value(r.syncfr), register_value(r.idr),
                                        register_value(r.ccer), register_value(id)};
-        if (!options.programmed()) return out;
         const Registers untouched;
         for (const RegisterPlace& place : register_places()) {
             const std::uint32_t value = r.get(place.number).value_or(0);
@@ -277,6 +293,7 @@ public:
             if (said || value == untouched.get(place.number) || !register_access(r, place.number).writable) continue;
             out.push_back({place.name, value, place.number, 32});
         }
+        add_decisive(r, out);
         return out;
     }
     [[nodiscard]] std::optional<flow::SelectedBlocks> selects(const flow::UnitOptions& options) const override {

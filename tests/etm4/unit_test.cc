@@ -207,6 +207,37 @@ TEST(Etm4Units, AFullFifoLoses) {
     }
 }
 
+// A capture describes the unit completely: explain() misses no register.
+TEST(Etm4Units, AreDescribedWithEveryRegisterThatDecides) {
+    std::vector<flow::UnitOptions> programs;
+    for (unsigned bits = 0; bits < 32; ++bits) {
+        flow::UnitOptions o;
+        o.cycle_accurate = (bits & 1U) != 0;
+        o.timestamps = (bits & 2U) != 0;
+        o.branch_broadcast = (bits & 4U) != 0;
+        o.context_id_bytes = (bits & 8U) != 0 ? 4 : 0;
+        if ((bits & 16U) != 0) o.view = {{{0x1000}, {0x1100}}}, o.exclude = {{{0x1040}, {0x1080}}};
+        programs.push_back(o);
+    }
+    flow::UnitOptions events;
+    events.trigger_at = Address{0x1044};
+    events.registers = {setting("TRCVICTLR", 2, "EVENT.SEL"), setting("TRCRSCTLR2", 0x20001)};  // counter 0 is zero
+    programs.push_back(events);
+    flow::UnitOptions starts;
+    starts.registers = {setting("TRCVICTLR", 0, "SSSTATUS"), setting("TRCVISSCTLR", 1), setting("TRCACVR0", 0x1000)};
+    programs.push_back(starts);
+    for (const flow::UnitFactory* const units : unit_factories())
+        for (flow::UnitOptions o : programs) {
+            o.core = units->defaults().core;
+            ASSERT_TRUE(units->check(o)) << units->check(o).error().message;
+            const auto explanation = row().explain(units->registers(o, 0x10), units->core_type(o));
+            ASSERT_TRUE(explanation);
+            EXPECT_TRUE(explanation->traces());
+            EXPECT_EQ(explanation->undecided, std::vector<std::string>{});
+            EXPECT_EQ(explanation->undescribed, std::vector<std::string>{});
+        }
+}
+
 // Ranges take comparators from the first one that is free on; the rule for blocks is that of the registers.
 TEST(Etm4Units, RangesBecomeComparators) {
     flow::UnitOptions options = ete().defaults();

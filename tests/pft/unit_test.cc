@@ -77,6 +77,29 @@ TEST(PtmUnits, AreDescribedAsCapturesDescribeThem) {
     EXPECT_EQ(config.minor_version, 0U);
 }
 
+// A capture describes the macrocell completely: explain() misses no register.
+TEST(PtmUnits, AreDescribedWithEveryRegisterThatDecides) {
+    const auto setting = [](std::string name, std::uint64_t value) {
+        return flow::RegisterSetting{std::move(name), {}, value, "unit.txt:1"};
+    };
+    const flow::UnitFactory& units = unit_factory();
+    std::vector<flow::UnitOptions> programs(5, units.defaults());
+    programs[1].core = "cortex-a9";
+    programs[1].cycle_accurate = programs[1].timestamps = true;
+    programs[2].view = {{{0x1000}, {0x1100}}};
+    programs[2].trigger_at = Address{0x1044};
+    programs[3].registers = {setting("ETMTEEVR", 0x50)};  // sequencer state 1
+    programs[4].registers = {setting("ETMTECR1", 0x3000000), setting("ETMTSSCR", 1), setting("ETMACVR1", 0x1000)};
+    for (const flow::UnitOptions& o : programs) {
+        ASSERT_TRUE(units.check(o)) << units.check(o).error().message;
+        const auto explanation = row().explain(units.registers(o, 0x10), units.core_type(o));
+        ASSERT_TRUE(explanation);
+        EXPECT_TRUE(explanation->traces());
+        EXPECT_EQ(explanation->undecided, std::vector<std::string>{});
+        EXPECT_EQ(explanation->undescribed, std::vector<std::string>{});
+    }
+}
+
 struct Seen {
     std::vector<std::uint32_t> exceptions, context_ids;
     std::vector<bool> ns;
