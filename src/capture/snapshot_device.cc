@@ -6,15 +6,17 @@
 #include <array>
 #include <limits>
 
+#include "disk_access.h"
 #include "snapshot_ini.h"
 #include "text.h"
+#include "waymark/capture/device_file.h"
 
 namespace waymark::capture {
 namespace {
 
 class DeviceReader : SnapshotIni {
 public:
-    DeviceReader(SnapshotParts& parts, const Ini& ini) : SnapshotIni(parts, ini) {}
+    DeviceReader(SnapshotParts& parts, const Ini& ini, bool dumps = true) : SnapshotIni(parts, ini), dumps_(dumps) {}
     void read(const std::string& key);
 
 private:
@@ -24,6 +26,8 @@ private:
     void read_dumps(const std::string& core);
     [[nodiscard]] std::optional<MemoryDump> read_dump(const IniSection& section);
     void check_dump_range(const IniSection& section, const IniEntry& file, const MemoryDump& dump);
+
+    bool dumps_;  ///< false: memory dumps are left out
 };
 
 void DeviceReader::read(const std::string& key) {
@@ -197,6 +201,7 @@ std::optional<Register> DeviceReader::read_register(const IniEntry& entry) {
 }
 
 void DeviceReader::read_dumps(const std::string& core) {
+    if (!dumps_) return;
     for (const IniSection& section : ini_.sections()) {
         if (text::lower(section.name).rfind("dump", 0) != 0) continue;
         auto dump = read_dump(section);
@@ -283,6 +288,19 @@ void DeviceReader::check_dump_range(const IniSection& section, const IniEntry& f
 
 void read_snapshot_device(SnapshotParts& parts, const Ini& ini, const std::string& key) {
     DeviceReader(parts, ini).read(key);
+}
+
+std::optional<DeviceFile> read_device_file(std::string_view text, const std::filesystem::path& file) {
+    const DiskAccess files("no device file");
+    SnapshotParts parts{files, file.parent_path()};
+    const Ini ini(file, text, parts.problems);
+    if (ini.section("device") == nullptr) return std::nullopt;
+    DeviceReader(parts, ini, false).read(file.stem().string());
+    DeviceFile out;
+    if (!parts.capture.sources.empty()) out.source = std::move(parts.capture.sources.front());
+    if (!parts.sinks.empty()) out.sink = std::move(parts.sinks.front());
+    out.problems = parts.problems.take();
+    return out;
 }
 
 }  // namespace waymark::capture

@@ -18,6 +18,7 @@
 #include "waymark/doctor/register_reference.h"
 #include "waymark/isa/cores.h"
 #include "waymark/open/container.h"
+#include "waymark/protocol/only_if.h"
 
 namespace waymark::cli {
 
@@ -56,8 +57,12 @@ std::string without_paths(std::string_view text) {
         std::string line(text.substr(0, text.find('\n')));
         text.remove_prefix(std::min(text.size(), line.size() + 1));
         const std::size_t colon = line.find(':'), slash = line.rfind('/', colon);
-        if (colon != line.npos && slash != line.npos) line = line.substr(slash + 1);
-        if (colon != line.npos) std::replace(line.begin(), line.end(), ':', ' ');
+        std::uint64_t value = 0;
+        if (colon != line.npos && line.find('(') == line.npos &&
+            wire::scan_number(std::string_view(line).substr(colon + 1), value)) {
+            line[colon] = ' ';
+            if (slash != line.npos) line = line.substr(slash + 1);
+        }
         out += line + "\n";
     }
     return out;
@@ -94,10 +99,7 @@ Result<std::vector<doctor::ExplainedSource>> explained(const UnitExplainOptions&
         WM_ASSIGN_OR_RETURN(const std::string text, capture::read_text_file(argument, capture::most_settings_bytes));
         given.files.push_back({argument, without_paths(text)});
     }
-    WM_ASSIGN_OR_RETURN(doctor::ExplainedSource unit, doctor::explain_registers(given, options.core));
-    std::vector<doctor::ExplainedSource> out;
-    out.push_back(std::move(unit));
-    return out;
+    return doctor::explain_registers(given, options.core);
 }
 
 bool stops(const TracedLevel& level) {
@@ -149,6 +151,9 @@ std::string verdict(const doctor::ExplainedSource& source) {
     const UnitExplanation& unit = source.explanation;
     if (unit.stopped()) return "With these values nothing is traced.";
     if (!unit.traces()) return "With these values nothing is traced at any level.";
+    for (const TraceCondition& f : unit.findings)
+        if (const auto only = protocol::only_if(f); !only.empty())
+            return fmt::format("With these values nothing is traced, unless {}.", only);
     const bool open = std::any_of(unit.levels.begin(), unit.levels.end(),
                                   [&](const TracedLevel& level) { return traced_word(source, level) == "not known"; });
     if (open) return "Nothing that was given keeps it from tracing.";
@@ -453,8 +458,11 @@ Run add_explain(CLI::App& app) {
         "judged; the\nothers are listed.\n"
         "\n"
         "A file of registers has lines 'NAME VALUE' or 'NAME.FIELD VALUE', as 'waymark record --registers' takes "
-        "them, or\nis what 'grep . /sys/bus/coresight/devices/etm0/mgmt/*' printed. A register on the command line "
-        "overrides that of\na file, and a later one an earlier one.\n"
+        "them, or\nis what 'grep . /sys/bus/coresight/devices/etm0/mgmt/*' printed, or the ini file of a trace source "
+        "or "
+        "trace buffer\nin a snapshot folder. A register on the command line overrides that of a file, and a later one "
+        "an "
+        "earlier one.\n"
         "\n"
         "  waymark explain TRCVICTLR\n"
         "  waymark explain TRCPRGCTLR=1 TRCVICTLR=0x1 TRCCONFIGR=0x1811\n"

@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "waymark/analysis/samples.h"
+#include "waymark/capture/device_file.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot_sinks.h"
 #include "waymark/core/registers.h"
@@ -113,11 +115,118 @@ void count_names(std::string_view text, std::array<std::size_t, 3>& of) {
     }
 }
 
+/// A register of which only some fields were given.
+struct PartlyGiven {
+    std::string name;
+    std::vector<RegisterField> open;  ///< the others
+};
+using ExplainValues = std::function<protocol::UnitExplanation(const std::vector<RegisterValue>&)>;
+
+std::uint64_t field_mask(const RegisterField& f) {
+    const std::uint64_t ones = f.width() >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << f.width()) - 1;
+    return ones << f.lo;
+}
+
+/// Keeps of `items` what `others` has too.
+template <class T>
+void intersect(std::vector<T>& items, const std::vector<T>& others) {
+    std::erase_if(items, [&](const T& item) { return std::find(others.begin(), others.end(), item) == others.end(); });
+}
+
+/// What is concluded with one choice of the fields that were not given.
+struct Conclusion {
+    explicit Conclusion(protocol::UnitExplanation explanation) : e(std::move(explanation)) {}
+    protocol::UnitExplanation e;
+
+    [[nodiscard]] const std::vector<protocol::TraceCondition>& obstacles(const std::string& level) const {
+        static const std::vector<protocol::TraceCondition> none;
+        const auto it = std::find_if(e.levels.begin(), e.levels.end(), [&](const auto& l) { return l.name == level; });
+        return it == e.levels.end() ? none : it->obstacles;
+    }
+    [[nodiscard]] const protocol::TraceContent* content(const std::string& what) const {
+        const auto it =
+            std::find_if(e.contents.begin(), e.contents.end(), [&](const auto& c) { return c.what == what; });
+        return it == e.contents.end() ? nullptr : &*it;
+    }
+    [[nodiscard]] bool traces_as(const Conclusion& o) const {
+        return e.findings == o.e.findings && e.undecided == o.e.undecided &&
+               std::equal(e.levels.begin(), e.levels.end(), o.e.levels.begin(), o.e.levels.end(),
+                          [](const auto& a, const auto& b) { return a.name == b.name && a.obstacles == b.obstacles; });
+    }
+};
+bool same_content(const protocol::TraceContent* a, const protocol::TraceContent* b) {
+    return a != nullptr && b != nullptr && a->traced == b->traced && a->text == b->text;
+}
+
+/// Explains registers of which fields were not given. The explanation contains what holds for several values of every
+/// such field, and names the fields that decide the rest.
+void explain_partly(ExplainedSource& out, const std::vector<PartlyGiven>& partly, const ExplainValues& explain) {
+    const Conclusion base(explain(out.registers));
+    out.explanation = base.e;
+    if (partly.empty()) return;
+    struct Variant {
+        std::string field;  ///< empty: several
+        Conclusion conclusion;
+    };
+    std::vector<Variant> variants;
+    std::vector<RegisterValue> all = out.registers;
+    const auto value_of = [](std::vector<RegisterValue>& registers, const std::string& name) -> std::uint64_t& {
+        return std::find_if(registers.begin(), registers.end(), [&](const auto& r) { return r.name == name; })->value;
+    };
+    for (const PartlyGiven& part : partly)
+        for (const RegisterField& f : part.open) {
+            const std::uint64_t mask = field_mask(f), lowest = std::uint64_t{1} << f.lo;
+            value_of(all, part.name) |= mask;
+            for (const std::uint64_t bits : {mask, lowest}) {
+                std::vector<RegisterValue> changed = out.registers;
+                value_of(changed, part.name) |= bits;
+                variants.push_back({fmt::format("{}.{}", part.name, f.name), Conclusion(explain(changed))});
+                if (mask == lowest) break;
+            }
+        }
+    variants.push_back({"", Conclusion(explain(all))});
+
+    protocol::UnitExplanation& e = out.explanation;
+    out.undecided_contents.assign(e.contents.size(), {});
+    const auto once = [](std::vector<std::string>& names, const std::string& name) {
+        if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    };
+    for (const Variant& v : variants) {
+        intersect(e.findings, v.conclusion.e.findings);
+        for (protocol::TracedLevel& level : e.levels) intersect(level.obstacles, v.conclusion.obstacles(level.name));
+        intersect(e.undecided, v.conclusion.e.undecided);
+        intersect(e.undescribed, v.conclusion.e.undescribed);
+    }
+    for (const Variant& v : variants) {
+        if (!v.conclusion.traces_as(base)) once(e.undecided, v.field);
+        for (std::size_t i = 0; i < e.contents.size(); ++i)
+            if (!same_content(v.conclusion.content(e.contents[i].what), &e.contents[i]))
+                once(out.undecided_contents[i], v.field);
+    }
+}
+
 Family family_of(const GivenRegisters& given) {
     std::array<std::size_t, 3> of{};
     for (const auto& file : given.files) count_names(file.text, of);
     for (const auto& setting : given.settings) count_names(setting.name, of);
     return static_cast<Family>(std::max_element(of.begin(), of.end()) - of.begin());
+}
+
+/// Notes which fields of a register are given after this setting. `whole`: all of them were before.
+void give(std::vector<PartlyGiven>& partly, const flow::RegisterSetting& setting, const flow::SettableRegister& it,
+          bool whole) {
+    auto found = std::find_if(partly.begin(), partly.end(), [&](const PartlyGiven& p) { return p.name == it.name; });
+    if (setting.field.empty()) {
+        if (found != partly.end()) partly.erase(found);
+        return;
+    }
+    if (found == partly.end()) {
+        if (whole) return;
+        found = partly.insert(found, {it.name, it.fields});
+        std::erase_if(found->open, [](const RegisterField& f) { return f.reserved(); });
+    }
+    std::erase_if(found->open, [&](const RegisterField& f) { return f.name == setting.field; });
+    if (found->open.empty()) partly.erase(found);
 }
 
 Result<ExplainedSource> explain_spe(const GivenRegisters& given) {
@@ -156,6 +265,11 @@ Result<ExplainedSource> explain_dpu(const GivenRegisters& given) {
     }
     const bool program = !writes.empty();
     ExplainedSource out;
+    const auto written = [&](std::string_view name) {
+        return std::any_of(writes.begin(), writes.end(),
+                           [&](const auto& w) { return dpu::Registers::find(w.offset)->name == name; });
+    };
+    std::vector<PartlyGiven> partly;
     for (const flow::RegisterSetting& setting : given.settings) {
         const auto about = dpu::Registers::find(setting.name);
         if (!about) {
@@ -166,19 +280,21 @@ Result<ExplainedSource> explain_dpu(const GivenRegisters& given) {
         const flow::SettableRegister it{std::string(about->name), *now.get(about->offset), 0xffffffff, 4,
                                         now.fields(about->offset)};
         WM_ASSIGN_OR_RETURN(const std::uint64_t value, flow::value_after(setting, it));
+        give(partly, setting, it, written(about->name));
         writes.push_back(
             {writes.empty() ? 0 : writes.back().cycle, about->offset, static_cast<std::uint32_t>(value), 0});
     }
     const dpu::Registers registers = after(writes);
-    const auto written = [&](std::string_view name) {
-        return std::any_of(writes.begin(), writes.end(),
-                           [&](const auto& w) { return dpu::Registers::find(w.offset)->name == name; });
-    };
     dpu::ExplainOptions options;
     options.given = written;
-    out.explanation = dpu::explain(registers, options);
     dpu::Registers::for_each(registers, [&](const auto& r) {
         if (written(r.name)) out.registers.push_back({std::string(r.name), to_value(r), {}, 32});
+    });
+    explain_partly(out, partly, [&](const std::vector<RegisterValue>& values) {
+        dpu::Registers all = registers;
+        for (const RegisterValue& r : values)
+            all.set(dpu::Registers::find(r.name)->offset, static_cast<std::uint32_t>(r.value));
+        return dpu::explain(all, options);
     });
     if (program)
         for (const dpu::Diagnosis& d : dpu::diagnose(writes, dpu::config_for(writes, {})))
@@ -399,6 +515,41 @@ Result<std::vector<ExplainedSource>> explain_samples(const open::Container& cont
 
 }  // namespace
 
+namespace {
+
+/// explain_settings() of this unit.
+Result<ExplainedSource> explain_unit(const pipeline::Protocol& protocol,
+                                     const std::vector<flow::RegisterSetting>& settings, std::string_view core) {
+    ExplainedSource out;
+    std::vector<PartlyGiven> partly;
+    for (const flow::RegisterSetting& setting : settings) {
+        const auto name = name_in(protocol, setting.name);
+        if (!name) {
+            out.ignored.push_back(setting.name);
+            continue;
+        }
+        flow::SettableRegister it{*name, 0, ~std::uint64_t{0}, 4, fields_called(protocol, *name)};
+        if (it.fields.back().hi >= 32)
+            it.bytes = 8;
+        else
+            it.writable = 0xffffffff;
+        auto found = std::find_if(out.registers.begin(), out.registers.end(),
+                                  [&](const RegisterValue& r) { return r.name == *name; });
+        const bool before = found != out.registers.end();
+        if (!before) found = out.registers.insert(found, {*name, 0, {}, 8 * it.bytes});
+        it.value = found->value;
+        flow::RegisterSetting named = setting;
+        named.name = *name;
+        WM_ASSIGN_OR_RETURN(found->value, flow::value_after(named, it));
+        give(partly, named, it, before);
+    }
+    explain_partly(out, partly,
+                   [&](const std::vector<RegisterValue>& registers) { return *protocol.explain(registers, core); });
+    return out;
+}
+
+}  // namespace
+
 Result<ExplainedSource> explain_settings(const std::vector<flow::RegisterSetting>& settings, std::string_view core) {
     const pipeline::Protocol* const protocol = unit_with_most(settings);
     if (protocol == nullptr)
@@ -407,28 +558,7 @@ Result<ExplainedSource> explain_settings(const std::vector<flow::RegisterSetting
                          ? fmt::format("no registers are given; the units that are explained: {}", explained_units())
                          : fmt::format("{}: {} is no register of a unit that is explained: {}", settings.front().where,
                                        settings.front().name, explained_units())};
-    ExplainedSource out;
-    for (const flow::RegisterSetting& setting : settings) {
-        const auto name = name_in(*protocol, setting.name);
-        if (!name) {
-            out.ignored.push_back(setting.name);
-            continue;
-        }
-        flow::SettableRegister it{*name, 0, ~std::uint64_t{0}, 4, fields_called(*protocol, *name)};
-        if (it.fields.back().hi >= 32)
-            it.bytes = 8;
-        else
-            it.writable = 0xffffffff;
-        auto found = std::find_if(out.registers.begin(), out.registers.end(),
-                                  [&](const RegisterValue& r) { return r.name == *name; });
-        if (found == out.registers.end()) found = out.registers.insert(found, {*name, 0, {}, 8 * it.bytes});
-        it.value = found->value;
-        flow::RegisterSetting named = setting;
-        named.name = *name;
-        WM_ASSIGN_OR_RETURN(found->value, flow::value_after(named, it));
-    }
-    out.explanation = *protocol->explain(out.registers, core);
-    return out;
+    return explain_unit(*protocol, settings, core);
 }
 
 namespace {
@@ -457,26 +587,21 @@ bool has_bytes_of(const capture::Capture& capture, const std::string& sink) {
 
 }  // namespace
 
-std::vector<ExplainedSource> explained_sinks(const capture::Capture& capture) {
-    std::vector<ExplainedSource> out;
-    if (capture.path.filename() != "snapshot.ini" && capture.path.filename() != "contents.ini") return out;
-    const auto sinks = capture::read_snapshot_sinks(capture.path);
-    if (!sinks) return out;
-    for (const capture::SinkDevice& device : *sinks) {
-        const auto kind = sink::kind_of(device.type.empty() ? device.name : device.type);
-        if (!kind || device.registers.empty()) continue;
-        std::vector<RegisterValue> registers;
-        for (const capture::Register& r : device.registers) registers.push_back({r.name, r.value, {}, 32});
-        ExplainedSource unit;
-        unit.source = device.name;
-        unit.explanation = sink::explain(*kind, registers, has_bytes_of(capture, device.name));
-        unit.registers = std::move(registers);
-        out.push_back(std::move(unit));
-    }
-    return out;
+namespace {
+
+ExplainedSource explain_sink(const capture::SinkDevice& device, sink::SinkKind kind, bool saved) {
+    ExplainedSource unit;
+    unit.source = device.name;
+    for (const capture::Register& r : device.registers) unit.registers.push_back({r.name, r.value, {}, 32});
+    unit.explanation = sink::explain(kind, unit.registers, saved);
+    unit.has_trace = saved;
+    return unit;
+}
+std::optional<sink::SinkKind> kind_of_device(const capture::SinkDevice& device) {
+    return sink::kind_of(device.type.empty() ? device.name : device.type);
 }
 
-Result<ExplainedSource> explain_registers(const GivenRegisters& given, std::string_view core) {
+Result<ExplainedSource> explain_one(const GivenRegisters& given, std::string_view core) {
     switch (family_of(given)) {
         case Family::spe: return explain_spe(given);
         case Family::dpu: return explain_dpu(given);
@@ -489,6 +614,74 @@ Result<ExplainedSource> explain_registers(const GivenRegisters& given, std::stri
     }
     settings.insert(settings.end(), given.settings.begin(), given.settings.end());
     return explain_settings(settings, core);
+}
+
+}  // namespace
+
+std::vector<ExplainedSource> explained_sinks(const capture::Capture& capture) {
+    std::vector<ExplainedSource> out;
+    if (capture.path.filename() != "snapshot.ini" && capture.path.filename() != "contents.ini") return out;
+    const auto sinks = capture::read_snapshot_sinks(capture.path);
+    if (!sinks) return out;
+    for (const capture::SinkDevice& device : *sinks)
+        if (const auto kind = kind_of_device(device); kind && !device.registers.empty())
+            out.push_back(explain_sink(device, *kind, has_bytes_of(capture, device.name)));
+    return out;
+}
+
+Result<std::vector<ExplainedSource>> explain_registers(const GivenRegisters& given, std::string_view core) {
+    std::vector<ExplainedSource> out;
+    GivenRegisters others{{}, given.settings};
+    std::vector<capture::Source> sources;
+    for (const GivenRegisters::File& file : given.files) {
+        const auto device = capture::read_device_file(file.text, file.name);
+        if (!device) {
+            others.files.push_back(file);
+            continue;
+        }
+        for (const capture::Problem& problem : device->problems)
+            return Error{Errc::bad_format, fmt::format("{}:{}: {}", file.name, problem.line, problem.message)};
+        if (device->source) {
+            sources.push_back(*device->source);
+        } else if (device->sink) {
+            const auto kind = kind_of_device(*device->sink);
+            if (!kind)
+                return Error{Errc::unsupported,
+                             fmt::format("{}: '{}' is no trace buffer that is explained; ETB, TMC-ETB, TMC-ETF and "
+                                         "TMC-ETR are",
+                                         file.name, device->sink->type)};
+            out.push_back(explain_sink(*device->sink, *kind, false));
+        } else {
+            return Error{Errc::unsupported, fmt::format("{}: it describes no trace source and no trace buffer; give "
+                                                        "the file of one, or the folder",
+                                                        file.name)};
+        }
+    }
+    const bool more = !others.files.empty() || !others.settings.empty();
+    if (more && (sources.size() > 1 || !out.empty()))
+        return Error{Errc::usage,
+                     "further registers can be given together with one trace source's file only, and with no trace "
+                     "buffer's; leave them out"};
+    if (sources.empty() && out.empty()) {
+        WM_ASSIGN_OR_RETURN(ExplainedSource unit, explain_one(given, core));
+        out.push_back(std::move(unit));
+    }
+    for (auto source = sources.rbegin(); source != sources.rend(); ++source) {
+        std::vector<flow::RegisterSetting> settings;
+        for (const capture::Register& r : source->registers) settings.push_back({r.name, {}, r.value, source->name});
+        for (const auto& file : others.files) {
+            WM_ASSIGN_OR_RETURN(const auto read, flow::read_register_settings(file.text, file.name));
+            settings.insert(settings.end(), read.begin(), read.end());
+        }
+        settings.insert(settings.end(), others.settings.begin(), others.settings.end());
+        const pipeline::Protocol* const protocol = pipeline::protocol_of(source->type);
+        const bool explained = protocol != nullptr && protocol->explain({}, {});
+        WM_ASSIGN_OR_RETURN(ExplainedSource unit,
+                            explained ? explain_unit(*protocol, settings, core) : explain_settings(settings, core));
+        unit.source = source->name;
+        out.insert(out.begin(), std::move(unit));
+    }
+    return out;
 }
 
 Result<std::vector<ExplainedSource>> explain_capture(const std::string& path, bool cost,

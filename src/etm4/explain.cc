@@ -12,6 +12,7 @@
 #include "waymark/flow/flow.h"
 #include "waymark/protocol/constant.h"
 #include "waymark/protocol/explanation_builder.h"
+#include "waymark/protocol/only_if.h"
 
 namespace waymark::etm4 {
 
@@ -203,9 +204,13 @@ private:
         }
     }
     [[nodiscard]] std::string context_words(unsigned n) const {
+        if (!asked_(fmt::format("TRCCIDCVR{}", n))) return fmt::format("the Context ID of TRCCIDCVR{}, not given", n);
         return fmt::format("Context ID {:#x}", r_.cidcvr[n].value);
     }
-    [[nodiscard]] std::string vmid_words(unsigned n) const { return fmt::format("VMID {:#x}", r_.vmidcvr[n].value); }
+    [[nodiscard]] std::string vmid_words(unsigned n) const {
+        if (!asked_(fmt::format("TRCVMIDCVR{}", n))) return fmt::format("the VMID of TRCVMIDCVR{}, not given", n);
+        return fmt::format("VMID {:#x}", r_.vmidcvr[n].value);
+    }
     /// `, with Context ID 0x12`, if the comparator requires one.
     [[nodiscard]] std::string condition_words(unsigned n) const {
         const Trcacatr& a = r_.acatr[n];
@@ -300,6 +305,19 @@ private:
         }
     }
 
+    /// Nothing is traced; if TRCIDR4 was not given: unless the unit lacks what the register controls.
+    void find_never(std::string field, std::string text, std::string remedy, std::string section, const char* lacks) {
+        if (strongest_ == TraceEffect::may) text = protocol::with_only_if(std::move(text), lacks);
+        find(strongest_, std::move(field), std::move(text), std::move(remedy), std::move(section));
+    }
+    void never_at(std::size_t level, std::string field, std::string text, std::string remedy, std::string section,
+                  const char* lacks) {
+        if (strongest_ == TraceEffect::may) text = protocol::with_only_if(std::move(text), lacks);
+        obstacle(level, strongest_, std::move(field), std::move(text), std::move(remedy), std::move(section));
+    }
+    static constexpr const char* no_selectors = "the unit has no resource selectors (TRCIDR4, not given)";
+    static constexpr const char* no_comparators = "the unit has no address comparators (TRCIDR4, not given)";
+
     void view_inst() {
         // A unit without selectors or comparators would ignore these registers.
         strongest_ = asked(Trcidr4::name) ? TraceEffect::stops : TraceEffect::may;
@@ -320,14 +338,14 @@ private:
         const std::string what = fmt::format("TRCVICTLR.EVENT is {}", resources_.event_words(pair, sel));
         if (event == protocol::always) return;
         if (event == protocol::never) {
-            find(strongest_, field, what + ", and never happens: ViewInst is never active",
-                 "write 0x01 to TRCVICTLR.EVENT, which is always true", "2.5");
+            find_never(field, what + ", and never happens: ViewInst is never active",
+                       "write 0x01 to TRCVICTLR.EVENT, which is always true", "2.5", no_selectors);
             return;
         }
         find(TraceEffect::may, field, what + ": instructions are traced only while it happens", "", "2.5");
         for (std::size_t n = 0; n < levels_.size(); ++n)
             if (resources_.event(pair, sel, &levels_[n]) == protocol::never)
-                obstacle(n, strongest_, field, what + ", which cannot happen at this level", "", "2.6");
+                never_at(n, field, what + ", which cannot happen at this level", "", "2.6", no_selectors);
     }
     void start_and_stop() {
         if (resources_.comparators() == 0) return;
@@ -340,6 +358,7 @@ private:
             return list;
         };
         const std::vector<std::string> starts = points(r_.vissctlr.start), stops = points(r_.vissctlr.stop);
+        const bool inputs_known = pc_inputs == 0 || asked(Trcvipcssctlr::name);
         const bool by_input = pc_inputs != 0 && (r_.vipcssctlr.start != 0 || r_.vipcssctlr.stop != 0);
         const bool known = asked(Trcvissctlr::name);
         if (!r_.victlr.ssstatus) {
@@ -354,13 +373,14 @@ private:
                                  fmt::join(starts, " or ")),
                      "", "2.12");
             else if (!known)
-                asked(Trcvissctlr::name), find(TraceEffect::may, "TRCVICTLR.SSSTATUS",
-                                               off + ", unless TRCVISSCTLR.START has a start point", remedy, "2.12");
-            else if (!given(Trcidr4::name))
+                find(TraceEffect::may, "TRCVICTLR.SSSTATUS", off + ", unless TRCVISSCTLR.START has a start point",
+                     remedy, "2.12");
+            else if (!inputs_known)
                 find(TraceEffect::may, "TRCVICTLR.SSSTATUS",
-                     off + ", and nothing can turn it on, if the unit has address comparators", remedy, "2.12");
+                     off + ", unless TRCVIPCSSCTLR lets a PE comparator input turn it on", remedy, "2.12");
             else
-                find(strongest_, "TRCVICTLR.SSSTATUS", off + ", and no start point can turn it on", remedy, "2.12");
+                find_never("TRCVICTLR.SSSTATUS", off + ", and no start point can turn it on", remedy, "2.12",
+                           no_comparators);
             return;
         }
         if (!stops.empty() || by_input)
@@ -407,6 +427,7 @@ private:
         std::vector<std::string> inside, outside, empty;
         Constant included = include == 0 ? protocol::always : protocol::never, excluded = protocol::never;
         for (unsigned i = 0; i < 8; ++i) {
+            if (!bit(include | exclude, i)) continue;
             const Constant range = resources_.range(i, &level);
             if (bit(include, i)) {
                 included = either(included, range);
@@ -418,19 +439,19 @@ private:
             }
         }
         if (included == protocol::never)
-            obstacle(n, strongest_, "TRCVIIECTLR.INCLUDE",
+            never_at(n, "TRCVIIECTLR.INCLUDE",
                      fmt::format("TRCVIIECTLR.INCLUDE selects {}, which no instruction at this level can match",
                                  fmt::join(empty, " and ")),
-                     "write 0 to TRCVIIECTLR.INCLUDE, or mend the comparators", "2.6");
+                     "write 0 to TRCVIIECTLR.INCLUDE, or mend the comparators", "2.6", no_comparators);
         else if (included == protocol::varies)
             obstacle(n, TraceEffect::may, "TRCVIIECTLR.INCLUDE",
                      fmt::format("TRCVIIECTLR.INCLUDE keeps only blocks with an instruction from {}",
                                  fmt::join(inside, " or from ")),
                      "", "2.12");
         if (excluded == protocol::always)
-            obstacle(n, strongest_, "TRCVIIECTLR.EXCLUDE",
+            never_at(n, "TRCVIIECTLR.EXCLUDE",
                      fmt::format("TRCVIIECTLR.EXCLUDE leaves out all addresses, {}", fmt::join(outside, " and ")),
-                     "write 0 to TRCVIIECTLR.EXCLUDE", "2.12");
+                     "write 0 to TRCVIIECTLR.EXCLUDE", "2.12", no_comparators);
         else if (excluded == protocol::varies)
             obstacle(n, TraceEffect::may, "TRCVIIECTLR.EXCLUDE",
                      fmt::format("TRCVIIECTLR.EXCLUDE leaves out blocks that lie whole from {}",
@@ -523,7 +544,8 @@ private:
                            resources_.event_words(r_.tsctlr.type, r_.tsctlr.sel));
     }
     void events() {
-        if (!given(Trceventctl1r::name) || resources_.selectors() == 0) return;
+        if (!given(Trceventctl1r::name) || r_.eventctl1r.insten == 0 || resources_.selectors() == 0) return;
+        if (!asked(Trceventctl0r::name)) return;
         const Trceventctl0r& e = r_.eventctl0r;
         const std::array types{e.type0, e.type1, e.type2, e.type3};
         const std::array sels{e.sel0, e.sel1, e.sel2, e.sel3};

@@ -13,6 +13,7 @@
 #include "waymark/pft/access.h"
 #include "waymark/protocol/constant.h"
 #include "waymark/protocol/explanation_builder.h"
+#include "waymark/protocol/only_if.h"
 
 namespace waymark::pft {
 
@@ -149,8 +150,8 @@ private:
                 break;
             case 5:
                 if (index < 3) return fmt::format("sequencer state {}", index + 1);
-                if (index >= 8 && index < 11) return fmt::format("Context ID {:#x}", r_.cidcvr[index - 8].value);
-                if (index == 11) return fmt::format("VMID {:#x}", r_.vmidcvr.value);
+                if (index >= 8 && index < 11) return context_words(index - 8);
+                if (index == 11) return vmid_words();
                 if (index == 15) return "the start/stop block on";
                 break;
             case 6:
@@ -167,9 +168,19 @@ private:
     [[nodiscard]] std::string condition_words(unsigned n) const {
         const Etmactr& a = r_.actr[n];
         std::string out;
-        if (a.context_id != 0) out += fmt::format(" with Context ID {:#x}", r_.cidcvr[a.context_id - 1U].value);
-        if (a.vmid) out += fmt::format(" with VMID {:#x}", r_.vmidcvr.value);
+        if (a.context_id != 0) out += " with " + context_words(a.context_id - 1U);
+        if (a.vmid) out += " with " + vmid_words();
         return out;
+    }
+    [[nodiscard]] std::string context_words(unsigned n) const {
+        if (n >= r_.cidcvr.size()) return "a Context ID";
+        if (!asked_(fmt::format("ETMCIDCVR{}", n + 1)))
+            return fmt::format("the Context ID of ETMCIDCVR{}, not given", n + 1);
+        return fmt::format("Context ID {:#x}", r_.cidcvr[n].value);
+    }
+    [[nodiscard]] std::string vmid_words() const {
+        if (!asked_(Etmvmidcvr::name)) return "the VMID of ETMVMIDCVR, not given";
+        return fmt::format("VMID {:#x}", r_.vmidcvr.value);
     }
 
     const Registers& r_;
@@ -287,21 +298,30 @@ private:
                 if (has_bit(mask, n)) list.push_back("the instruction at " + possible_.address_words(n));
             return list;
         };
+        const bool points_known = asked(Etmtsscr::name);
         std::vector<std::string> starts = points(r_.tsscr.start), stops = points(r_.tsscr.stop);
         if (r_.tesseicr.start != 0) starts.emplace_back("a watchpoint (ETMTESSEICR)");
         if (r_.tesseicr.stop != 0) stops.emplace_back("a watchpoint (ETMTESSEICR)");
         const std::string uses = "ETMTECR1[25] is 1: only what runs while the start/stop block is on is traced";
         const bool on = r_.sr.start_stop;
+        if (!points_known) {
+            find(TraceEffect::may, "ETMTECR1[25]",
+                 uses + "; ETMTSSCR, which says what turns it on and off, is not given", "", "5.6");
+            return;
+        }
         if (starts.empty() && !on) {
-            const bool sure = given(Etmsr::name) && given(Etmtsscr::name);
-            for (const std::string_view name : {Etmtsscr::name, Etmsr::name}) asked(name);
-            find(sure ? TraceEffect::stops : TraceEffect::may, "ETMTECR1[25]",
-                 fmt::format("{}; {}no start comparator can turn it on", uses,
-                             given(Etmsr::name) ? "it is off (ETMSR[2]), and " : ""),
+            const bool inputs_known = asked(Etmtesseicr::name), state_known = asked(Etmsr::name);
+            std::string text = fmt::format("{}; {}no start comparator can turn it on", uses,
+                                           state_known ? "it is off (ETMSR[2]), and " : "");
+            if (!state_known)
+                text = protocol::with_only_if(std::move(text), "it is on already (ETMSR[2], not given)");
+            else if (!inputs_known)
+                text = protocol::with_only_if(std::move(text), "a watchpoint turns it on (ETMTESSEICR, not given)");
+            find(inputs_known && state_known ? TraceEffect::stops : TraceEffect::may, "ETMTECR1[25]", std::move(text),
                  "write 0 to ETMTECR1[25], or choose start comparators in ETMTSSCR", "5.6");
             return;
         }
-        if (on && stops.empty() && asked(Etmtsscr::name)) return;
+        if (on && stops.empty() && asked(Etmtesseicr::name)) return;
         find(TraceEffect::may, "ETMTECR1[25]",
              fmt::format("{}; {} turns it on, and {} turns it off", uses,
                          starts.empty() ? "nothing" : fmt::format("{}", fmt::join(starts, " or ")),
