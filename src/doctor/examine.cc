@@ -60,7 +60,8 @@ private:
     void report_sinks() {
         const std::string folder = session_.capture.path.parent_path().string();
         for (const ExplainedSource& sink : explained_sinks(session_.capture))
-            for (const protocol::TraceCondition& f : sink.explanation.findings)
+            for (const protocol::TraceCondition& f : sink.explanation.findings) {
+                if (sink.has_trace && is_normal_stop(f)) continue;
                 add_finding(
                     {f.effect == protocol::TraceEffect::stops ? Severity::warning : Severity::note,
                      "sink-register",
@@ -71,6 +72,12 @@ private:
                      "a buffer that takes all trace and keeps it",
                      f.text,
                      f.remedy.empty() ? "waymark explain " + shell_file(folder.empty() ? "." : folder) : f.remedy});
+            }
+    }
+    /// A buffer whose trace was saved was stopped before that.
+    [[nodiscard]] static bool is_normal_stop(const protocol::TraceCondition& f) {
+        if (f.field == "FFCR.StopOnFl") return true;
+        return f.effect == protocol::TraceEffect::note && (f.field == "CTL.TraceCaptEn" || f.field == "FFSR.FtStopped");
     }
     /// Of the description.
     void report_problems() {
@@ -231,11 +238,42 @@ private:
         std::erase_if(report_.findings, [&](const CaptureFinding&) { return gone[at++]; });
     }
 
+    /// Among zeros, a few bytes look like the IDs of frames, whose sources then have nothing but zeros. If no protocol
+    /// is recognised, they are no sources.
+    void forget_invented_sources() {
+        if (report_.recognised || report_.buffers.size() != 1 || samples_.size() != 1) return;
+        if (std::any_of(report_.sources.begin(), report_.sources.end(), [](const auto& s) { return s.described; }))
+            return;
+        constexpr std::uint64_t least = 256, one_in = 64;
+        const std::uint64_t bytes = samples_.front().bytes();
+        std::uint64_t written = 0;
+        for (const auto& piece : samples_.front().pieces)
+            written += static_cast<std::uint64_t>(
+                std::count_if(piece.bytes.begin(), piece.bytes.end(), [](std::uint8_t byte) { return byte != 0; }));
+        if (bytes < least || written == 0 || written * one_in > bytes) return;
+        ExaminedBuffer& buffer = report_.buffers.front();
+        if (!buffer.no_trace.empty()) return;
+        buffer.format = Buffer::Format::unknown;
+        buffer.no_trace = fmt::format("{}, all but {} of them 0", counted(bytes, "byte"), grouped(written));
+        report_.sources.clear();
+        std::erase_if(report_.findings, [](const CaptureFinding& f) { return f.kind != "text-of-bytes"; });
+        add_finding({Severity::error,
+                     "hardly-written",
+                     buffer.name,
+                     {},
+                     Offset{},
+                     "no trace: " + buffer.no_trace,
+                     "bytes of a trace unit",
+                     "memory that was cleared, and something else wrote to it; a unit's trace is dense where it is",
+                     "check the address of the dump, and that unit, funnel and sink were enabled; record again"});
+    }
+
     void conclude() {
         const auto idle = std::count_if(report_.findings.begin(), report_.findings.end(),
                                         [](const CaptureFinding& f) { return f.kind == idle_source; });
         report_.recognised = std::any_of(report_.sources.begin(), report_.sources.end(),
                                          [](const ExaminedSource& s) { return s.identity.protocol != nullptr; });
+        forget_invented_sources();
         const bool unsynchronised = !report_.recognised && !report_.sources.empty() &&
                                     std::all_of(report_.sources.begin(), report_.sources.end(),
                                                 [&](const auto& s) { return !has_async(stretches_[index_of(s)]); });
