@@ -183,6 +183,14 @@ ExitStatus run_record(RecordOptions options) {
                                 options.quiet);
     flow.unit_name = pipeline::option_name(*flow.units);
     flow.aarch64_units = pipeline::aarch64_unit_names();
+    for (const flow::UnitFactory* const units : pipeline::flow_units())
+        if (const flow::MakesUnitSignals* const makes = flow::with_signals(*units)) {
+            const auto add = [&](std::string& to) {
+                to += (to.empty() ? "--unit " : " or --unit ") + pipeline::option_name(*units);
+            };
+            add(flow.signal_units);
+            if (makes->signals(units->defaults()).non_secure) add(flow.niden_units);
+        }
     const bool chooses = chooses_begin(options), at_main = chooses && has_main(program);
     if (at_main) flow.start_at = "main";
     if (flow.unit.core.empty()) flow.unit.core = flow.units->defaults().core;
@@ -227,8 +235,10 @@ Run add_record(CLI::App& app) {
     std::string about;
     for (const protocol::Protocol* const row : pipeline::protocols())
         for (const flow::UnitFactory* const factory : row->units()) {
-            const std::string_view title = row->words().unit_title;
             units.push_back(pipeline::option_name(*factory));
+            const std::string_view title = units.back() == "ete"     ? "Embedded Trace Extension"
+                                           : units.back() == "etmv4" ? "Embedded Trace Macrocell v4"
+                                                                     : row->words().unit_title;
             about += fmt::format("{}: {} {} ({}){}; ", units.back(),
                                  std::string_view("AEIOU").find(title.front()) != std::string_view::npos ? "an" : "a",
                                  title, factory->core_type(factory->defaults()),
@@ -443,8 +453,10 @@ Run add_record(CLI::App& app) {
         "for\n"
         "the published description of the unit omits them.\n"
         "\n"
-        "Exit status: 0 recorded (the program's own status is printed, not passed on); 1 nothing recorded, or\n"
-        "--stop-at never reached, so that all of the run is recorded; 2 usage;\n"
+        "Exit status: 0 recorded (the program's own status is printed, not passed on); 1 nothing recorded, or all of "
+        "the\nrun, for --stop-at was never reached, or the trigger of --stop-after-trigger never came, or came too "
+        "late "
+        "to stop\nthe trace buffer; 2 usage;\n"
         "3 the program or QEMU cannot be started, or the output cannot be created; 4 a signal ended the "
         "program;\n"
         "5 interrupted by SIGINT, SIGTERM or SIGHUP; 6 something could not be written, such as on a full disk,\n"

@@ -93,8 +93,11 @@ void add_parts(Account& to, const Session& session) {
         if (!buffer.ends.empty()) answers::add(to, {.reason = AccountReason::after_end});
         described += missing_parts(buffer).size();
     }
-    for (const std::string& why : capture::not_permitted(session.capture))
-        answers::add(to, {.reason = AccountReason::filtered, .of = why});
+    for (const capture::NotPermitted& one : capture::not_permitted(session.capture))
+        answers::add(to, {.reason = AccountReason::filtered,
+                          .of = one.reason,
+                          .instructions = one.instructions,
+                          .ranges = one.ranges});
     std::uint64_t parts = 0, damaged = 0;
     bool not_traced = false;
     for (const capture::Problem& problem : session.problems) {

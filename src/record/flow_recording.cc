@@ -1,7 +1,6 @@
 #include "waymark/record/flow_recording.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <chrono>
 #include <filesystem>
@@ -43,12 +42,28 @@ void summarise(const FlowRecording& options, const Recorded& r, RecordOutcome& o
                                              : "A larger --buffer, or none, keeps more"));
 }
 
+/// `NIDEN=0, 1,200 instructions; OS Lock`
+std::string prohibited_text(const Recorded& r) {
+    std::string out;
+    for (const capture::NotPermitted& one : r.prohibited) {
+        out += (out.empty() ? "" : "; ") + one.reason;
+        if (one.instructions) out += ", " + counted(*one.instructions, "instruction");
+    }
+    return out;
+}
+/// The reasons alone.
+std::string prohibited_by(const Recorded& r) {
+    std::string out;
+    for (const capture::NotPermitted& one : r.prohibited) out += (out.empty() ? "" : ", ") + one.reason;
+    return out;
+}
+
 /// Parts of the run for which trace was not permitted.
 void say_prohibited(const Recorded& r, RecordOutcome& out) {
     if (r.prohibited.empty() || r.ranges == 0) return;
     out.summary(fmt::format("of {} ranges that executed, {} are not in the trace on purpose: {}",
                             grouped(r.ranges + r.filtered_ranges), grouped(r.not_permitted_ranges),
-                            fmt::join(r.prohibited, ", ")));
+                            prohibited_text(r)));
 }
 
 /// The fate of the trigger that should stop the capture. True: it did not stop it.
@@ -76,6 +91,13 @@ bool say_unreached(const FlowRecording& options, const Recorded& r, RecordOutcom
     for (const std::string& place : r.unknown_places)
         out.warning(fmt::format("{}: no file that ran has such a symbol{}; the unit's comparator for it never matched",
                                 place, overloads_hint));
+    for (const auto& [option, known] : r.unreached_signals)
+        out.warning(fmt::format("{}: {}; the signal did not change there", option,
+                                known ? std::string("execution never reached it")
+                                      : fmt::format("no file that ran has such a symbol{}", overloads_hint)));
+    if (r.trigger_unreached && !(options.sink && options.sink->after_trigger))
+        out.warning(
+            fmt::format("--trigger-at {}: execution never reached it; there was no trigger", options.trigger_at));
     if (options.stop_at.empty() || r.stopped) return false;
     out.warning(fmt::format("--stop-at {}: {}; nothing stopped the recording", options.stop_at,
                             r.stop_known ? std::string("execution never reached it")
@@ -162,20 +184,20 @@ RecordOutcome flow_outcome(const FlowRecording& options, const QemuOptions& how,
                               "another",
                               r.stuck->value, options.machine_name()));
     if (r.ranges == 0 && r.filtered_ranges != 0 && r.not_permitted_ranges == r.filtered_ranges)
-        return out.failed(Kind::nothing,
-                          fmt::format("nothing recorded: {} executed in {} ranges, none of which the unit "
-                                      "was permitted to trace ({}); look at --authentication, "
-                                      "--unit-power and --os-lock",
-                                      counted(r.instructions, "instruction"), grouped(r.filtered_ranges),
-                                      fmt::join(r.prohibited, ", ")));
+        return out.failed(
+            Kind::nothing,
+            fmt::format("nothing recorded: {} executed in {} ranges, none of which the unit "
+                        "was permitted to trace ({}); look at --authentication, "
+                        "--unit-power and --os-lock",
+                        counted(r.instructions, "instruction"), grouped(r.filtered_ranges), prohibited_by(r)));
     if (r.ranges == 0 && r.not_permitted_ranges != 0)
         return out.failed(
             Kind::nothing,
             fmt::format("nothing recorded: {} executed in {} ranges; the unit was not permitted ({}) to trace the {} "
                         "that it was programmed to trace; look at --view-range, --exclude-range, --registers, "
                         "--authentication, --unit-power and --os-lock",
-                        counted(r.instructions, "instruction"), grouped(r.filtered_ranges),
-                        fmt::join(r.prohibited, ", "), grouped(r.not_permitted_ranges)));
+                        counted(r.instructions, "instruction"), grouped(r.filtered_ranges), prohibited_by(r),
+                        grouped(r.not_permitted_ranges)));
     if (r.ranges == 0 && r.filtered_ranges != 0)
         return out.failed(Kind::nothing,
                           fmt::format("nothing recorded: {} executed in {} ranges, none of which the unit was "

@@ -159,10 +159,13 @@ Result<std::vector<SignalChange>> signal_changes(const FlowRecording& options) {
           {&options.unit_power, "unit-power", SignalChange::Of::power},
           {&options.os_lock, "os-lock", SignalChange::Of::os_lock}})
         for (const std::string& text : *texts) {
-            if (makes == nullptr) return lacks(fmt::format("--{}", option), "has no model of these signals");
+            if (makes == nullptr)
+                return lacks(fmt::format("--{}", option),
+                             "has no model of these signals; record with " + options.signal_units);
             const flow::MakesUnitSignals::Signals has = makes->signals(options.unit);
             SignalChange& change = out.emplace_back();
             change.of = of;
+            change.option = fmt::format("--{} {}", option, text);
             const std::size_t mark = text.find('@');
             const std::string what = text.substr(0, mark);
             if (of == SignalChange::Of::authentication) {
@@ -170,8 +173,9 @@ Result<std::vector<SignalChange>> signal_changes(const FlowRecording& options) {
                 if (!has.non_secure && (change.niden || change.dbgen))
                     return lacks(
                         "--authentication",
-                        "always traces Non-secure state, so NIDEN and DBGEN change nothing; SPNIDEN and SPIDEN "
-                        "are for Secure state");
+                        fmt::format("always traces Non-secure state, so NIDEN and DBGEN change nothing; SPNIDEN and "
+                                    "SPIDEN are for Secure state; {} obeys NIDEN",
+                                    options.niden_units));
             } else {
                 if ((what != "on" && what != "off") || mark == text.npos)
                     return wrong(fmt::format("--{} {}: expected on or off and where, as in off@SYMBOL", option, text));

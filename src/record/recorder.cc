@@ -1,6 +1,7 @@
 #include "waymark/record/recorder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -29,6 +30,7 @@ bool says_exception(std::uint32_t word) {
 Recorder::Recorder(RecorderOptions options)
     : options_(std::move(options)),
       extent_(std::move(options_.start_at), std::move(options_.stop_at)),
+      reached_signals_(options_.signals.size()),
       images_(options_.folder),
       buffers_(options_.buffer_bytes, options_.sink) {
     capture_.description = ini_text(options_.description);
@@ -323,6 +325,9 @@ void Recorder::execute(Thread& t, Block& block, CompletedPart part) {
         }
         t.tracker.arrive(place);
         images_.add(code.address, code.bytes);
+        if (options_.trigger_at)
+            if (const auto trigger = options_.trigger_at->address())
+                reached_trigger_ |= code.address <= *trigger && *trigger < code.end();
         modules_.run(block.module, clock_.cycle);
         block.epoch = recorded_.epochs;
         if (!piece->has_stop) rows_[static_cast<std::size_t>(&block - blocks_.data())] = row_of(code, block.epoch);
@@ -352,8 +357,10 @@ void Recorder::run(Thread& t, const Code& code, CompletedPart part) {
     std::uint32_t at = part.first;
     for (std::uint32_t index = part.first; index < part.end; ++index) {
         const Address place = code.address + code.instructions[index].offset;
-        for (const SignalChange& signal : options_.signals) {
+        for (std::size_t n = 0; n < options_.signals.size(); ++n) {
+            const SignalChange& signal = options_.signals[n];
             if (!signal.at || signal.at->address() != place) continue;
+            reached_signals_[n] = true;
             if (index != at) {
                 t.tracker.run(code, at, index, false);
                 t.tracker.arrive({place, code.isa});
@@ -403,8 +410,11 @@ void Recorder::change(Thread& t, const SignalChange& change) {
 void Recorder::note_prohibited(Thread& t) {
     if (!t.stream) return;
     Stream& s = *t.stream;
-    const std::uint64_t kept_out = t.tracker.not_permitted();
-    if (std::exchange(s.not_permitted_before, kept_out) == kept_out) return;
+    const std::uint64_t ranges = t.tracker.not_permitted(), perhaps = t.tracker.perhaps_not_permitted();
+    const std::uint64_t instructions = t.tracker.not_permitted_instructions();
+    const std::uint64_t new_ranges = ranges - std::exchange(s.not_permitted_before, ranges);
+    const std::uint64_t new_instructions = instructions - std::exchange(s.instructions_before, instructions);
+    if ((std::exchange(s.perhaps_before, perhaps) == perhaps) && new_ranges == 0) return;
     const auto [non_secure, secure] = authentication_.permission();
     std::vector<std::string> why;
     if (!non_secure)
@@ -413,11 +423,17 @@ void Recorder::note_prohibited(Thread& t) {
         why.emplace_back("SPNIDEN=0");
     if (!t.powered) why.emplace_back("no power");
     if (t.locked) why.emplace_back("OS Lock");
-    for (const std::string& reason : why) {
-        if (std::find(recorded_.prohibited.begin(), recorded_.prohibited.end(), reason) != recorded_.prohibited.end())
-            continue;
-        recorded_.prohibited.push_back(reason);
-        described_ = false;
+    if (why.empty()) return;
+    const std::string reason = fmt::format("{}", fmt::join(why, " and "));
+    auto known = std::find_if(recorded_.prohibited.begin(), recorded_.prohibited.end(),
+                              [&](const capture::NotPermitted& one) { return one.reason == reason; });
+    if (known == recorded_.prohibited.end()) known = recorded_.prohibited.insert(known, {reason, 0, 0});
+    described_ = false;
+    if (new_ranges == 0) {
+        known->instructions = known->ranges = std::nullopt;
+    } else if (known->ranges) {
+        *known->ranges += new_ranges;
+        *known->instructions += new_instructions;
     }
 }
 
@@ -520,7 +536,7 @@ void Recorder::note_sink() {
     if (!sink->trigger_at()) return;
     recorded_.before_trigger = *sink->trigger_at();
     recorded_.after_trigger = sink->written() - *sink->trigger_at();
-    recorded_.stopped_by_trigger = sink->triggered();
+    recorded_.stopped_by_trigger = options_.sink->after_trigger && sink->triggered();
 }
 
 void Recorder::new_epoch() {
@@ -590,8 +606,10 @@ Recorded Recorder::recorded() const {
         if (range.end) look(*range.end);
     }
     if (options_.trigger_at) look(*options_.trigger_at);
-    for (const SignalChange& signal : options_.signals)
-        if (signal.at) look(*signal.at);
+    r.trigger_unreached = options_.trigger_at && options_.trigger_at->address() && !reached_trigger_;
+    for (std::size_t n = 0; n < options_.signals.size(); ++n)
+        if (const SignalChange& signal = options_.signals[n]; signal.at && !reached_signals_[n])
+            r.unreached_signals.emplace_back(signal.option, signal.at->address().has_value());
     for (const SourceTruth& s : truth_.sources) {
         r.ranges += s.ranges + s.lost_ranges;
         r.filtered_ranges += s.filtered_ranges;

@@ -90,7 +90,12 @@ void Tracker::add(TruthRange range, Address last, std::uint64_t lost_before) {
     if (filters_ && filtered && range.instructions != 0) {
         ++truth_->filtered_ranges;
         truth_->filtered_instructions += range.instructions;
-        if (signals_ && programmed_ && programmed_->selects({range.start}, last, step)) ++not_permitted_;
+        if (signals_ && programmed_ && programmed_->selects({range.start}, last, step)) {
+            ++not_permitted_;
+            not_permitted_instructions_ += range.instructions;
+        } else if (signals_ && !programmed_) {
+            ++perhaps_not_permitted_;
+        }
         return;
     }
     if (!may_lose_ && !signals_) {
@@ -125,7 +130,12 @@ void Tracker::signal(F&& f) {
     for (std::uint64_t gone = untraced_ - before; gone != 0 && !recent_.empty(); --gone) {
         if (recent_.back().instructions != 0) {
             ++truth_->filtered_ranges;
-            if (programmed_) ++not_permitted_;
+            if (programmed_) {
+                ++not_permitted_;
+                not_permitted_instructions_ += recent_.back().instructions;
+            } else {
+                ++perhaps_not_permitted_;
+            }
         }
         truth_->filtered_instructions += recent_.back().instructions;
         recent_.pop_back();

@@ -59,11 +59,11 @@ Status SinkSetup::check() const {
     WM_RETURN_IF_ERROR(buffer.check());
     if (buffer.memory_bytes / 4 > 0xffffffff || buffer.memory_bytes < 256)
         return Error{Errc::usage, fmt::format("a trace buffer of {} bytes: give 256 or more", buffer.memory_bytes)};
-    if (after_trigger && (*after_trigger % 4 != 0 || *after_trigger == 0 || *after_trigger >= buffer.memory_bytes))
+    if (after_trigger && (*after_trigger % 4 != 0 || *after_trigger == 0 || *after_trigger > most_after_trigger()))
         return Error{Errc::usage,
-                     fmt::format("{} bytes after the trigger: give a multiple of 4 below the {} bytes of the buffer, "
-                                 "or the trigger itself is overwritten",
-                                 *after_trigger, buffer.memory_bytes)};
+                     fmt::format("{} bytes after the trigger: give a multiple of 4, at most {} of the {} bytes of the "
+                                 "buffer, or the trigger itself is overwritten",
+                                 *after_trigger, most_after_trigger(), buffer.memory_bytes)};
     return Nothing{};
 }
 

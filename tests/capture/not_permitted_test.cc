@@ -15,19 +15,27 @@ namespace waymark::capture {
 namespace {
 
 TEST(NotPermitted, IsReadAsItWasWritten) {
-    for (const std::vector<std::string>& reasons :
-         {std::vector<std::string>{}, {"NIDEN=0"}, {"SPNIDEN=0", "no power", "OS Lock"}})
+    using Reasons = std::vector<NotPermitted>;
+    for (const Reasons& reasons : {Reasons{},
+                                   {{"NIDEN=0", 1200, 31}},
+                                   {{"SPNIDEN=0 and no power"}, {"no power", 1, 1}, {"OS Lock (it was set)", 0, 0}}})
         EXPECT_EQ(read_not_permitted(not_permitted_text(reasons)), reasons);
+    EXPECT_EQ(not_permitted_text({{"NIDEN=0", 1200, 31}}),
+              "waymark-not-permitted 2\nNIDEN=0 (instructions=1200, ranges=31)\n");
 }
 
 TEST(NotPermitted, OtherTextsSayNothing) {
     using namespace std::string_literals;
     for (const std::string& text :
-         {""s, "NIDEN=0\n"s, "waymark-not-permitted 2\nNIDEN=0\n"s, "waymark-not-permitted 1\nNID\0EN=0\n"s,
+         {""s, "NIDEN=0\n"s, "waymark-not-permitted 3\nNIDEN=0\n"s, "waymark-not-permitted 1\nNID\0EN=0\n"s,
           "waymark-not-permitted 1\n\x1b[2J\n"s, "\nwaymark-not-permitted 1\nNIDEN=0\n"s})
         EXPECT_TRUE(read_not_permitted(text).empty()) << text;
     // A line that was cut is still a line.
-    EXPECT_EQ(read_not_permitted("waymark-not-permitted 1\n\nNIDEN=0"), std::vector<std::string>{"NIDEN=0"});
+    EXPECT_EQ(read_not_permitted("waymark-not-permitted 1\n\nNIDEN=0"), std::vector<NotPermitted>{{"NIDEN=0"}});
+    // What is no size belongs to the reason.
+    for (const std::string line : {"NIDEN=0 (instructions=1)", "NIDEN=0 (instructions=, ranges=1)",
+                                   "NIDEN=0 (instructions=1, ranges=-1)", " (instructions=1, ranges=1)"})
+        EXPECT_EQ(read_not_permitted("waymark-not-permitted 2\n" + line), std::vector<NotPermitted>{{line}});
 }
 
 TEST(NotPermitted, BelongsToTheSnapshotOfItsFolder) {
@@ -36,9 +44,9 @@ TEST(NotPermitted, BelongsToTheSnapshotOfItsFolder) {
     capture.path = folder.path() / "snapshot.ini";
     EXPECT_TRUE(not_permitted(capture).empty());
     folder.write("snapshot.ini", "[snapshot]\nversion=1.0\n");
-    folder.write(std::string(not_permitted_file), not_permitted_text({"NIDEN=0"}));
-    EXPECT_EQ(not_permitted(capture), std::vector<std::string>{"NIDEN=0"});
-    folder.write(std::string(not_permitted_file), not_permitted_text({"NIDEN=0"}) + std::string(5000, 'x'));
+    folder.write(std::string(not_permitted_file), not_permitted_text({{"NIDEN=0"}}));
+    EXPECT_EQ(not_permitted(capture), std::vector<NotPermitted>{{"NIDEN=0"}});
+    folder.write(std::string(not_permitted_file), not_permitted_text({{"NIDEN=0"}}) + std::string(5000, 'x'));
     EXPECT_TRUE(not_permitted(capture).empty());
     capture.path = folder.path() / "other.bin";
     EXPECT_TRUE(not_permitted(capture).empty());

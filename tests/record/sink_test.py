@@ -188,6 +188,26 @@ class Sinks(unittest.TestCase):
                 self.assertRegex(health, r"Buffer TMC-ETB: a trigger is marked in its frames\.")
                 database.close()
 
+    def test_the_trigger_stays_however_much_comes_after_it(self):
+        # As much as comes after `fault`.
+        for size in 256, 512:
+            for unit, sink in ("ptm", "etb"), ("etmv4", "tmc-etr"), ("ete", "tmc-etf"):
+                with self.subTest(size=size, unit=unit, sink=sink):
+                    folder, said = self.record(f"most-{size}-{unit}", unit, "--sink", f"{sink}:{size}", "--trigger-at", "fault",
+                                               "--stop-after-trigger", size - 32, "--sync", 256)
+                    self.assertEqual(len(sources((folder / "trace.bin").read_bytes())[1]), 1, said)
+                    self.assertIn("a multiple of 4, at most", self.record("refused", unit, "--sink", f"{sink}:{size}",
+                                                                          "--trigger-at", "mixed", "--stop-after-trigger",
+                                                                          size - 28, status=2)[1])
+
+    def test_nothing_stops_a_buffer_that_was_not_to_stop(self):
+        for unit in UNITS:
+            folder, said = self.record(f"runs-on-{unit}", unit, "--sink", "tmc-etb", "--trigger-at", "fault")
+            self.assertIn("bytes came after it", said)
+            self.assertNotIn("the trace buffer stopped", said)
+            # A buffer that was stopped at the end is no finding.
+            self.assertNotIn("sink-register", run(WAYMARK, "doctor", folder))
+
     def test_a_trigger_that_never_came(self):
         folder, said = self.record("never", "ptm", "--sink", "tmc-etb:1024", "--trigger-at", "never", "--stop-on-trigger", 256,
                                    "--sync", 256,
@@ -212,7 +232,7 @@ class Sinks(unittest.TestCase):
                                (("--sink", "etb:1024", "--buffer", 1024), "--buffer does not go with --sink"),
                                (("--sink", "etb:1024", "--stop-after-trigger", 64), "nothing is a trigger"),
                                (("--sink", "etb:1024", "--trigger-at", "fault", "--stop-after-trigger", 1024),
-                                "a multiple of 4 below the 1024 bytes"),
+                                "a multiple of 4, at most 992 of the 1024 bytes"),
                                (("--stop-after-trigger", 64), "goes with --sink only"),
                                (("--authentication", "NIDEN=2"), "expected NIDEN, DBGEN, SPNIDEN or SPIDEN"),
                                (("--authentication", "KEY=0"), "expected NIDEN, DBGEN, SPNIDEN or SPIDEN"),
@@ -221,8 +241,11 @@ class Sinks(unittest.TestCase):
                                (("--fifo", 64, "--os-lock", "on@main"), "--fifo does not go with")):
             with self.subTest(options=options):
                 self.assertIn(words, self.record("refused", "ptm", *options, status=2)[1])
-        self.assertIn("so NIDEN and DBGEN change nothing", self.record("refused", "ete", "--authentication", "NIDEN=0", status=2)[1])
-        self.assertIn("has no model of these signals",
+        # The default for AArch64 is ete; the message names what takes it.
+        refused = self.record("refused", "ete", "--authentication", "NIDEN=0", status=2)[1]
+        self.assertIn("so NIDEN and DBGEN change nothing", refused)
+        self.assertRegex(refused, r"--unit ptm or --unit etmv4 obeys NIDEN|--unit etmv4 or --unit ptm obeys NIDEN")
+        self.assertIn("has no model of these signals; record with --unit ",
                       run(WAYMARK, "record", "--unit", "etmv3", "--authentication", "NIDEN=0", "-o", self.folder / "refused",
                           "--", self.programs["arm"], status=2))
 
@@ -235,15 +258,24 @@ class Sinks(unittest.TestCase):
             with self.subTest(unit=unit, options=options):
                 folder, said = self.record(f"signals-{n}", unit, *options)
                 told = re.search(r"of ([\d,]+) ranges that executed, ([\d,]+) are not in the trace on purpose: (.*)", said)
-                self.assertEqual(told[3], reason)
+                self.assertRegex(told[3], rf"^{reason}, [\d,]+ instructions$")
+                instructions = int(re.search(r"([\d,]+) instructions$", told[3])[1].replace(",", ""))
                 every, hidden = (int(t.replace(",", "")) for t in told.groups()[:2])
                 # 100 of 400 rounds.
                 self.assertTrue(every * 0.2 < hidden < every * 0.3, (every, hidden))
                 self.assertRegex(run(WAYMARK, "verify", folder), r"(?m)^equal: ")
-                self.assertEqual((folder / "not_permitted.txt").read_text(), f"waymark-not-permitted 1\n{reason}\n")
+                self.assertEqual((folder / "not_permitted.txt").read_text(),
+                                 f"waymark-not-permitted 2\n{reason} (instructions={instructions}, ranges={hidden})\n")
                 (row,) = [row for row in account(folder) if row["reason"] == "filtered"]
-                self.assertEqual(row["of"], reason)
-                self.assertRegex(run(WAYMARK, "profile", folder), rf"not traced: .*\({reason}\)")
+                self.assertEqual((row["of"], row["instructions"], row["ranges"]), (reason, instructions, hidden))
+                for command in "profile", "doctor":
+                    self.assertRegex(" ".join(run(WAYMARK, command, folder).split()),
+                                     rf"not traced: .*\({reason}, {instructions:,} instructions, {hidden:,} ranges\)")
+                # What ran is what is traced without the signals.
+                whole, _ = self.record(f"open-{unit}", unit, "--force")
+                ran = [sum(r["instructions"] or 0 for r in account(f) if r["reason"] in ("decoded", "filtered"))
+                       for f in (folder, whole)]
+                self.assertTrue(abs(ran[0] - ran[1]) <= 4, ran)
         folder, said = self.record("closed", "ptm", "--authentication", "NIDEN=0", status=1)
         self.assertIn("none of which the unit was permitted to trace (NIDEN=0)", said)
         # What the unit was programmed to leave out is no matter of permission: before `quiet` and after it.
@@ -258,6 +290,13 @@ class Sinks(unittest.TestCase):
             self.assertEqual(hidden["other", unit], 0)
             # Of a round in `main`, each of 40 rounds in `mixed` is left out.
             self.assertTrue(100 <= hidden["part", unit] < hidden["all", unit] / 4, hidden)
+        # What nothing reached is said, as of --start-at.
+        for unit in UNITS:
+            _, said = self.record(f"unreached-{unit}", unit, "--unit-power", "off@never", "--trigger-at", "never")
+            self.assertIn("--unit-power off@never: execution never reached it; the signal did not change there", said)
+            self.assertIn("--trigger-at never: execution never reached it; there was no trigger", said)
+            _, said = self.record(f"reached-{unit}", unit, "--unit-power", "off@quiet", "--trigger-at", "fault")
+            self.assertNotIn("never reached", said)
         folder, said = self.record("both", "ptm", "--authentication", "NIDEN=0", "--exclude-range", "mixed", status=1)
         self.assertIn("the unit was not permitted (NIDEN=0) to trace", said)
         # Invasive debug permits it too.

@@ -42,9 +42,9 @@ CASES = {
     "event of TraceEnable": ("ptm", "ETMTEEVR 0x406f", (), "ETMTEEVR is not always true, which never happens"),
     "no range included": ("ptm", "ETMTECR1 0", (), "nothing is included"),
     "all excluded": ("ptm", "", ("--exclude-range", "0x10000-0x90000"), "ETMTECR1 leaves out blocks"),
-    "authentication": ("ptm", "", ("--authentication", "NIDEN=0"), "(NIDEN=0)"),
-    "OS Lock": ("ptm", "", ("--os-lock", "on@main"), "(OS Lock)"),
-    "power": ("etmv4", "", ("--unit-power", "off@mixed"), "(no power)"),
+    "authentication": ("ptm", "", ("--authentication", "NIDEN=0"), "(NIDEN=0, "),
+    "OS Lock": ("ptm", "", ("--os-lock", "on@main"), "(OS Lock, "),
+    "power": ("etmv4", "", ("--unit-power", "off@mixed"), "(no power, "),
     "no trigger": ("ptm", "", ("--sink", "tmc-etb:512", "--sync", "128", "--trigger-at", "never", "--stop-after-trigger", "64"),
                    "STS.Triggered is 0"),
     "wrapped": ("ptm", "", ("--sink", "etb:512", "--sync", "128"), "STS.Full is 1"),
@@ -77,6 +77,24 @@ class WrongProgramming(unittest.TestCase):
                            folder / ("arm" if unit == "ptm" else "aarch64"))
                     said = output(WAYMARK, "explain", capture) + " " + output(WAYMARK, "doctor", capture)
                     self.assertIn(words, said)
+            # A recording contains every register that decides.
+            for unit in "ptm", "etmv4", "ete":
+                for name, options in (("plain", ()), ("all", ("--cycle-accurate", "--timestamps", "--context-id", "4")),
+                                      ("range", ("--view-range", "mixed", "--trigger-at", "mixed"))):
+                    with self.subTest(unit=unit, options=options):
+                        capture = folder / f"{name}-{unit}"
+                        output(WAYMARK, "record", "--unit", unit, *options, "-o", capture, "--",
+                               folder / ("arm" if unit == "ptm" else "aarch64"))
+                        said = output(WAYMARK, "explain", capture)
+                        self.assertNotIn("ot given", said)
+                        self.assertNotIn("not known", said)
+                        self.assertIn("With these values a part of what runs is traced." if name == "range" else
+                                      "With these values everything that runs is traced.", said)
+                        # So do its device files, alone.
+                        (device,) = capture.glob("*source*.ini")
+                        said = output(WAYMARK, "explain", device)
+                        self.assertNotIn("not known", said)
+                        self.assertIn("what runs is traced." if name == "range" else "everything that runs", said)
             # A right capture gets none of these words.
             output(WAYMARK, "record", "--unit", "ptm", "--sink", "tmc-etb", "-o", folder / "right", "--", folder / "arm")
             said = output(WAYMARK, "explain", folder / "right") + " " + output(WAYMARK, "doctor", folder / "right")

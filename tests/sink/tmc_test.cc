@@ -13,6 +13,7 @@
 
 #include "waymark/coresight/deformatter.h"
 #include "waymark/sink/explain.h"
+#include "waymark/sink/programming.h"
 
 namespace waymark::sink {
 namespace {
@@ -106,6 +107,32 @@ TEST(Tmc, StopsAfterTheCountOfTheTrigger) {
         tmc.write(TraceId{0x10}, drawn(random, 50));
         EXPECT_GT(tmc.refused_bytes(), refused);
         EXPECT_TRUE(is_tail(unpacked(tmc.contents()).bytes[0x10], given.bytes[0x10]));
+    }
+}
+
+// However much of the buffer is to come after it, the mark of the trigger stays.
+TEST(Tmc, KeepsTheMarkOfItsTrigger) {
+    std::mt19937_64 random(17);
+    for (unsigned round = 0; round < 200; ++round) {
+        const SinkSetup setup{.buffer = {.kind = SinkKind::etb, .memory_bytes = 256 + 16 * (random() % 64)}};
+        Tmc tmc(setup.buffer);
+        ASSERT_EQ(tmc.write_register(Tmc::ffcr, marks | Ffcr::stop_on_trig_evt), "");
+        ASSERT_EQ(tmc.write_register(Tmc::trg, static_cast<std::uint32_t>(setup.most_after_trigger() / 4 - 1)), "");
+        ASSERT_EQ(tmc.write_register(Tmc::ctl, 1), "");
+        Given given;
+        for (std::size_t i = random() % 40; i != 0; --i) given.write(tmc, TraceId{0x10}, drawn(random, 50));
+        tmc.trigger();
+        while (!tmc.stopped()) given.write(tmc, TraceId{0x10}, drawn(random, 50));
+        EXPECT_EQ(unpacked(tmc.contents()).triggers, 1U) << round;
+    }
+}
+
+TEST(Tmc, IsNotProgrammedToOverwriteItsTrigger) {
+    SinkSetup setup{.buffer = {.memory_bytes = 4096}, .after_trigger = 4064};
+    EXPECT_TRUE(setup.check());
+    for (const std::uint64_t bytes : {4068, 4092, 4096}) {
+        setup.after_trigger = bytes;
+        EXPECT_FALSE(setup.check()) << bytes;
     }
 }
 

@@ -22,7 +22,9 @@ struct FlowRecording {
     std::string folder;
     const flow::UnitFactory* units = nullptr;  ///< borrowed
     std::string unit_name,
-        aarch64_units;       ///< for messages: names of `units`, and of the units that trace AArch64 programs
+        aarch64_units;  ///< for messages: names of `units`, and of the units that trace AArch64 programs
+    /// For messages: the options that choose a unit with a model of signals, and one that obeys NIDEN.
+    std::string signal_units, niden_units;
     flow::UnitOptions unit;  ///< without places and registers
     std::string sysroot, start_at, stop_at, trigger_at;
     std::string registers;  ///< a file of settings

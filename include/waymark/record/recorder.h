@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "waymark/capture/capture.h"
+#include "waymark/capture/not_permitted.h"
 #include "waymark/capture/snapshot_sinks.h"
 #include "waymark/core/byte_sink.h"
 #include "waymark/core/result.h"
@@ -65,6 +66,7 @@ struct SignalChange {
     bool on{};                                                  ///< `power`: it is there; `os_lock`: it is set
     /// Whenever execution reaches it, before the instruction there; none: from the beginning on.
     std::optional<CodePlace> at{};
+    std::string option{};  ///< in messages: `--os-lock on@main`
 };
 
 struct RecorderOptions {
@@ -106,8 +108,8 @@ struct Recorded {
     std::uint64_t instructions{}, ranges{}, trace_bytes{}, code_bytes{};
     /// Executed, but by the unit's program or permission not in the trace.
     std::uint64_t filtered_ranges{}, filtered_instructions{};
-    std::uint64_t not_permitted_ranges{};   ///< the part of them that only signals kept out: Tracker::not_permitted()
-    std::vector<std::string> prohibited{};  ///< the signals that prohibited trace: `NIDEN=0`
+    std::uint64_t not_permitted_ranges{};  ///< the part of them that only signals kept out: Tracker::not_permitted()
+    std::vector<capture::NotPermitted> prohibited{};  ///< the signals that prohibited trace
     std::uint64_t kept_bytes{};  ///< bytes of trace that were kept; later trace replaced the rest, see `buffer_bytes`
     std::uint32_t threads{}, code_changes{};
     std::uint32_t epochs{1};   ///< one more for each change of code, and whenever the trace IDs of a buffer are used up
@@ -120,6 +122,9 @@ struct Recorded {
     bool stopped_by_trigger{};
     bool start_known{}, stop_known{};           ///< the places of `start_at` and `stop_at` are known
     std::vector<std::string> unknown_places{};  ///< places of `ranges` and `trigger_at` that no executed file has
+    bool trigger_unreached{};                   ///< execution never reached the place of `trigger_at`, which is known
+    /// Changes of signals whose place execution never reached, as SignalChange::option; and whether it is known.
+    std::vector<std::pair<std::string, bool>> unreached_signals{};
     bool decodable{};     ///< the folder describes recorded trace; else the description could not be written
     bool replaced{};      ///< another recording was in the folder before
     bool kept_earlier{};  ///< the earlier recording is back, because the new one has nothing, or nothing that can be
@@ -172,8 +177,9 @@ private:
         std::unique_ptr<flow::Unit> unit;
         std::size_t truth{};
         std::unique_ptr<RangeWriter> ranges;
-        bool fresh = true;                       ///< nothing ran yet
-        std::uint64_t not_permitted_before = 0;  ///< Tracker::not_permitted() when the signals changed last
+        bool fresh = true;  ///< nothing ran yet
+        /// Figures of the tracker when the signals changed last.
+        std::uint64_t not_permitted_before = 0, instructions_before = 0, perhaps_before = 0;
     };
     struct Thread {
         Thread(std::uint32_t n, Clock& clock, bool system, const flow::UnitFactory& units, flow::VmidRegister vmid)
@@ -261,6 +267,8 @@ private:
     std::optional<flow::SelectedBlocks> selected_ = flow::SelectedBlocks{};  ///< none: only the unit itself decides
     std::optional<flow::SelectedBlocks> programmed_{};  ///< with signals: what its programming alone selects
     Clock clock_;
+    std::vector<bool> reached_signals_;  ///< of `options_.signals`: their place was reached
+    bool reached_trigger_ = false;       ///< a block with the place of `options_.trigger_at` ran
     std::vector<Block> blocks_;
     std::vector<OrdinaryBlock> rows_;                         ///< rows of these blocks, for Tracker::follow
     std::unordered_map<std::uint64_t, isa::Isa> block_isas_;  ///< instruction sets of a system's blocks, by address

@@ -97,6 +97,10 @@ public:
     void programmed(std::optional<flow::SelectedBlocks> blocks) { programmed_ = std::move(blocks); }
     /// Ranges that the programming selects, and that signals kept the unit from tracing; of all its units so far.
     [[nodiscard]] std::uint64_t not_permitted() const { return not_permitted_; }
+    [[nodiscard]] std::uint64_t not_permitted_instructions() const { return not_permitted_instructions_; }
+    /// Number of ranges that are not in the trace, where it is not known whether signals or the unit's program kept
+    /// them out.
+    [[nodiscard]] std::uint64_t perhaps_not_permitted() const { return perhaps_not_permitted_; }
     /// Programs the unit anew (flow::Unit::program).
     void program(const flow::UnitOptions& options);
 
@@ -213,7 +217,7 @@ private:
     bool may_lose_ = false, signals_ = false;
     std::optional<flow::SelectedBlocks> selected_ = flow::SelectedBlocks{};
     std::optional<flow::SelectedBlocks> programmed_{};
-    std::uint64_t not_permitted_ = 0;
+    std::uint64_t not_permitted_ = 0, not_permitted_instructions_ = 0, perhaps_not_permitted_ = 0;
     bool filters_ = false;
     std::uint64_t untraced_ = 0;  ///< the unit's own count, where the unit decides
 

@@ -24,9 +24,12 @@ struct SinkName {
 /// A buffer that keeps the newest trace.
 struct SinkSetup {
     TmcConfig buffer;
-    /// The capture stops when this number of bytes was stored after the trigger; a multiple of 4, from 4 on. None: it
-    /// stops when software stops it.
+    /// The capture stops when this number of bytes was stored after the trigger; a multiple of 4, from 4 to
+    /// most_after_trigger(). None: it stops when software stops it.
     std::optional<std::uint64_t> after_trigger{};
+    /// With more, the mark of the trigger would be overwritten: until the buffer has stopped, the rest of a frame and
+    /// what the formatter still holds follow.
+    [[nodiscard]] std::uint64_t most_after_trigger() const { return buffer.memory_bytes - 2 * coresight::frame_bytes; }
     /// Errors: `usage`: the size or address of the buffer, or `after_trigger`, is impossible; the message gives the
     /// possible values.
     [[nodiscard]] Status check() const;
