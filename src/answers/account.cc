@@ -132,6 +132,11 @@ std::string clause(const AccountRow& row) {
     const AccountRule& rule = account_rule(row.reason);
     std::string out = rule.many.empty() ? std::string(rule.one) : counted(row.times, rule.one, rule.many);
     std::string sizes = row.of;
+    if (row.reason == Reason::before_start && row.times == 1) {
+        const bool main = row.of == at_main;
+        out = main ? "what ran before main, where the recording began" : "what ran before the recording began";
+        if (main) sizes.clear();
+    }
     const auto add = [&](const std::optional<std::uint64_t>& size, std::string_view one) {
         if (size) sizes += fmt::format("{}{}", sizes.empty() ? "" : ", ", counted(*size, one));
     };

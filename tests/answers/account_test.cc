@@ -108,7 +108,7 @@ TEST(Account, OneSentence) {
     add(account, {.reason = AccountReason::before_start});
     add(account, {.reason = AccountReason::no_address, .times = 1, .ranges = 40});
     EXPECT_EQ(account_sentence(account),
-              "observed 61,081 instructions; not traced: 1 part before the recording began; lost: 1 overflow (21 "
+              "observed 61,081 instructions; not traced: what ran before the recording began; lost: 1 overflow (21 "
               "bytes); not decoded: 1 stretch without an image (libc.so, 1 instruction), 2 stretches without an image "
               "(libm.so), 1 stretch without an address (40 waypoints)");
 }
@@ -128,7 +128,8 @@ TEST(Account, APartBeforeOfAKnownSizeHidesThatCodeAlone) {
     Account account{{.reason = AccountReason::before_start, .of = std::string(at_main), .instructions = 98213}};
     EXPECT_EQ(completeness(account).hides, Hides::reachable);
     EXPECT_TRUE(completeness(account).lower_bounds);
-    EXPECT_EQ(account_sentence(account), "not traced: 1 part before the recording began (main, 98,213 instructions)");
+    EXPECT_EQ(account_sentence(account),
+              "not traced: what ran before main, where the recording began (98,213 instructions)");
     add(account, account);
     EXPECT_EQ(completeness(account).hides, Hides::reachable);
     // Together with one of which it is not known, it is not known.

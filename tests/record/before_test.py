@@ -240,7 +240,7 @@ class RanBeforeMain(unittest.TestCase):
                 out = self.record(machine, program, "main")
                 size = Before(out / "before.txt").instructions
                 done = self.waymark("coverage", out, "--strict")
-                self.assertIn(f"not traced: 1 part before the recording began (main, {size:,} instructions)", done.stdout)
+                self.assertIn(f"not traced: what ran before main, where the recording began ({size:,} instructions)", done.stdout)
                 self.assertNotRegex(done.stdout + done.stderr, "(?m)^(waymark: )?warning")
                 self.waymark("coverage", out, "--only", "program.c", "--strict", "--fail-under", "99", status=1)
                 # Another place to begin is no deliberate beginning, but code that ran before it is known as well.
@@ -329,14 +329,14 @@ class RanBeforeMain(unittest.TestCase):
                 self.assertGreater(size, 1000)
                 done = self.waymark("coverage", out)
                 self.assertNotIn("before.txt", done.stderr)
-                self.assertIn(f"before the recording began (main, {size:,} instructions)", done.stdout)
+                self.assertIn(f"what ran before main, where the recording began ({size:,} instructions)", done.stdout)
 
     def test_a_recording_of_the_whole_run_takes_the_place_of_one_from_main(self):
         program = self.build("arm", "pie")
         self.record("arm", program, "again")
         out = self.record("arm", program, "again", "--from-start")
         self.assertFalse((out / "before.txt").exists())
-        self.assertNotIn("before the recording began", self.waymark("coverage", out, "--strict").stdout)
+        self.assertNotIn("where the recording began", self.waymark("coverage", out, "--strict").stdout)
 
 
 if __name__ == "__main__":

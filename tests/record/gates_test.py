@@ -251,7 +251,7 @@ class Gates(unittest.TestCase):
                 names = {r["function"] for r in self.rows("profile", out)}
                 self.assertIn("main", names)
                 self.assertFalse({"_start", "_dl_start", "__libc_start_main"} & names)
-                part = r"not traced: 1 part before the recording began \(main, [\d,]+ instructions\)"
+                part = r"not traced: what ran before main, where the recording began \([\d,]+ instructions\)"
                 for command in ("profile", "coverage", "branches"):
                     done = self.waymark(command, out, "--strict")
                     self.assertRegex(done.stdout, part)
@@ -269,7 +269,7 @@ class Gates(unittest.TestCase):
                 whole, said = self.recorded_by_default(f"{name}-whole", program, "--from-start")
                 self.assertNotIn("begins at main", said)
                 self.assertIn("_start", {r["function"] for r in self.rows("profile", whole)})
-                self.assertNotIn("before the recording began", self.waymark("profile", whole).stdout)
+                self.assertNotIn("where the recording began", self.waymark("profile", whole).stdout)
 
     def test_own_code_that_runs_before_main_is_missed_by_strict_coverage(self):
         program, source = self.folder / "early-program", self.folder / "early.c"
@@ -303,7 +303,7 @@ class Gates(unittest.TestCase):
         program = self.build(self.folder / "stripped-program", "-s", libc=True)
         out, said = self.recorded_by_default("stripped", program)
         self.assertEqual(said.count("has no symbol main, so its recording begins with its first instruction"), 1, said)
-        self.assertNotIn("before the recording began", self.waymark("profile", out, "--strict").stdout)
+        self.assertNotIn("where the recording began", self.waymark("profile", out, "--strict").stdout)
 
     # ---- kinds of code
 

@@ -141,7 +141,7 @@ class Perf(unittest.TestCase):
                         self.assertEqual(run(WAYMARK, view, data, "--strict").returncode, strict, view)
         data = self.record(program, "--start-at", "work")
         info = run(WAYMARK, "info", data, "--sample", "0").stdout
-        self.assertIn("1 part before the recording began", info)
+        self.assertIn("what ran before the recording began", info)
 
     def perf(self, *arguments):
         if PERF is None:
