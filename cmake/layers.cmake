@@ -38,5 +38,5 @@ waymark_layer(listing    core isa flow follow protocol syst spe dpu image captur
 waymark_layer(serve      core isa flow coresight follow protocol image capture answers analysis report pipeline)
 waymark_layer(program    core isa flow coresight sink)
 waymark_layer(verify     core flow protocol dpu record record_dpu analysis pipeline doctor)
-waymark_layer(capi       core isa flow coresight protocol spe image capture answers analysis exports open pipeline doctor)
+waymark_layer(capi       core isa flow coresight protocol sink spe dpu image capture answers analysis exports open pipeline doctor)
 waymark_layer(cli        core isa flow coresight follow protocol syst pft spe dpu image capture record record_spe record_dpu record_m answers analysis exports report open pipeline doctor fleet serve listing program verify)

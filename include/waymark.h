@@ -514,6 +514,105 @@ WM_API size_t wm_model_take(wm_model* model, const uint8_t** bytes);
 /// Sets `protocol`, `core` and `register` of the options, so that a decoder reads what this unit sends.
 WM_API wm_status wm_options_describe(wm_options* options, const wm_model* model, wm_error** error);
 
+// ---- models: units that are programmed by registers
+
+/// A trace buffer, a profiling unit or the Debug and Profiling Unit of a DSP. Since 0.10.
+typedef struct wm_unit wm_unit;
+/// `kind` with its `settings` (NULL, or `name=value` strings up to a NULL):
+///   etb, tmc-etb, tmc-etf, tmc-etr (docs/spec/tmc.md), disabled: memory_bytes (65536), base (of the memory of an ETR)
+///   spe (docs/spec/spe.md): version (v1.0 to v1.5; v1.2), memory_base (0x80000000) and memory_bytes (1048576) of the
+///     only memory that is writable, interval (a multiple of 256: programmed as Linux does for EL0; 0, the default: as
+///     after reset), in_flight (1), seed
+///   dpu (docs/spec/dpu.md), after reset: base (of its registers), and what the EOnCE passes on: TCHOF, TINT, TEXEC,
+///     TMARK, TLOOP, TSUB, TRTE, TCOUNT, TCNTEXT (1 or 0)
+/// WM_USAGE: an unknown kind or setting (the message lists them), or a value that is impossible.
+WM_API wm_status wm_unit_new(const char* kind, const char* const* settings, wm_unit** unit, wm_error** error);
+WM_API void wm_unit_free(wm_unit* unit);
+
+/// Writes a register, or one of its fields: `FFCR`, `PMSCR_EL1`, `PMSCR_EL1.E0SPE`, `DP_TC.EN` (docs/registers). SPE:
+/// it is not checked whether software at this exception level may write it; wm_unit_decide tells. DPU: the write acts
+/// in the next cycle. WM_USAGE: no such register, a value that it cannot hold, or a write that the specification
+/// forbids in this state: it changes nothing.
+WM_API wm_status wm_unit_write(wm_unit* unit, const char* name, uint64_t value, wm_error** error);
+/// Reads a register or a field, with its side effects (RRD of a buffer takes a word out).
+WM_API wm_status wm_unit_read(wm_unit* unit, const char* name, uint64_t* value, wm_error** error);
+/// Something happens to the unit.
+///   buffers: trigger, flush (`value` does not matter)
+///   spe: exception_level (0 to 3), PSB, DSB, drain (stops as Linux does), cycle (time passes up to it), counter (the
+///     physical counter), CONTEXTIDR_EL1, CONTEXTIDR_EL2
+///   dpu, from the next cycle on: supervisor, debug, DPUE, bus_others (1 or 0), PID, DID (0 to 255)
+/// WM_USAGE: another signal, or an impossible value.
+WM_API wm_status wm_unit_signal(wm_unit* unit, const char* signal, uint64_t value, wm_error** error);
+/// What the unit signals, 1 or 0. buffers: stopped, triggered, wrapped; spe: PMBIRQ, enabled; dpu: interrupt0,
+/// interrupt1, debug_request (at any time in the last wm_unit_run), idle. WM_USAGE: another line.
+WM_API wm_status wm_unit_line(wm_unit* unit, const char* line, int* level, wm_error** error);
+/// The memory that the unit writes to; it lives until the next call for this unit. buffers: what a reader finds, the
+/// oldest byte first; spe: the profiling buffer up to PMBPTR_EL1; dpu: from DP_TSA to the line of DP_TEA, as it lies.
+WM_API size_t wm_unit_memory(wm_unit* unit, const uint8_t** bytes);
+/// What left the unit since the last call. tmc-etf as a hardware FIFO: frames; dpu: bytes of Nexus messages.
+WM_API size_t wm_unit_take(wm_unit* unit, const uint8_t** bytes);
+
+/// Buffers: bytes of a source, 0x01 to 0x6f. Bytes that the buffer does not accept are lost, as in hardware.
+WM_API wm_status wm_unit_send(wm_unit* unit, uint8_t trace_id, const uint8_t* bytes, size_t count, wm_error** error);
+
+enum { WM_OP_OTHER, WM_OP_LOAD, WM_OP_STORE, WM_OP_BRANCH };
+enum {
+    WM_OP_CONDITIONAL = 1,
+    WM_OP_INDIRECT = 2,
+    WM_OP_ATOMIC = 4,
+    WM_OP_SIMD_FP = 8,
+    WM_OP_NOT_TAKEN = 16,    ///< a branch, or another conditional operation whose condition failed
+    WM_OP_NOT_RETIRED = 32,  ///< speculative, and discarded
+    WM_OP_HAS_PHYSICAL = 64,
+    WM_OP_HAS_DATA_SOURCE = 128
+};
+/// An operation that went through the pipeline. Latencies are cycles from its dispatch.
+typedef struct wm_operation {
+    uint64_t pc;
+    uint64_t cycle;     ///< of its dispatch; never decreases. 0: one after the operation before it
+    uint64_t address;   ///< load, store: of the data; branch: the target, or the next instruction if it was not taken
+    uint64_t physical;  ///< of the data, with WM_OP_HAS_PHYSICAL
+    uint64_t events;    ///< bits as in PMSEVFR_EL1; those that the unit knows itself are set by it
+    uint32_t total_latency, issue_latency, translation_latency;
+    uint16_t data_source;  ///< with WM_OP_HAS_DATA_SOURCE
+    uint8_t kind;          ///< WM_OP_OTHER to WM_OP_BRANCH
+    uint8_t flags;
+} wm_operation;
+/// SPE: operations are executed, in program order. `each_bytes`: sizeof(wm_operation). WM_USAGE: an impossible one;
+/// those before it were executed.
+WM_API wm_status wm_unit_retire(wm_unit* unit, const wm_operation* list, size_t count, size_t each_bytes,
+                                wm_error** error);
+/// SPE: a function of the architecture, by its published name, for the present registers and exception level:
+/// CheckProfilingBufferAccess, CheckStatisticalProfilingAccess, ProfilingBufferOwner, ProfilingBufferEnabled,
+/// StatisticalProfilingEnabled, CollectContextIDR1, CollectContextIDR2, CollectPhysicalAddress, CollectTimeStamp, or
+/// CollectRecord, which is about `operation` (else NULL). `answer`: `TRUE`, `FALSE`, `OK`, `TrapToEL2`,
+/// `NonSecure EL1`, `Virtual` and so on; `why`: the condition that decided it. Both may be NULL, and live until the
+/// next call for this unit. WM_USAGE: another function, or CollectRecord without an operation or while profiling is
+/// off.
+WM_API wm_status wm_unit_decide(wm_unit* unit, const char* function, const wm_operation* operation, const char** answer,
+                                const char** why, wm_error** error);
+
+/// An event of the DSP's platform: `DC_MISS`, `STALL_ALL` (docs/spec/dpu.md, section 8).
+typedef struct wm_event_count {
+    const char* name;
+    uint64_t times;  ///< in all cycles of the call; of an event with a duration: in how many cycles
+} wm_event_count;
+/// What the EOnCE reports: `call`, `ret`, `rte`, `interrupt`, `cof`, `loop_short`, `loop_long`, `mark`, `exec_set`,
+/// `edca`, `edcd`, `debugev`.
+typedef struct wm_eonce_item {
+    const char* kind;
+    uint32_t source, destination;  ///< last and start address of a loop; MARK and execution sets have only `source`
+    uint32_t count, extension;     ///< the EOnCE's counters, with TCOUNT and TCNTEXT
+    uint8_t channel;               ///< edca: 0 to 5
+    uint8_t supervisor, pid, did;  ///< privilege and IDs behind the item, which the unit has from then on
+    uint8_t reserved[4];
+} wm_eonce_item;
+/// DPU: cycles pass, with these events spread evenly over them; or one cycle with `item` (else NULL). WM_USAGE: an
+/// unknown event or item, or too many times; nothing ran. Or a mistake in what registers were written, which the
+/// message says: the cycles ran all the same.
+WM_API wm_status wm_unit_run(wm_unit* unit, uint64_t cycles, const wm_event_count* events, size_t count,
+                             const wm_eonce_item* item, wm_error** error);
+
 #ifdef __cplusplus
 }
 #endif

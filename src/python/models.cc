@@ -1,5 +1,7 @@
 /// Models of trace units.
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -75,11 +77,104 @@ private:
     wm_model* model_ = nullptr;
 };
 
+class UnitHandle {
+public:
+    UnitHandle(const std::string& kind, const std::vector<std::string>& settings) {
+        std::vector<const char*> texts;
+        for (const std::string& setting : settings) texts.push_back(setting.c_str());
+        texts.push_back(nullptr);
+        call([&](wm_error** error) { return wm_unit_new(kind.c_str(), texts.data(), &unit_, error); });
+    }
+    ~UnitHandle() { wm_unit_free(unit_); }
+    UnitHandle(const UnitHandle&) = delete;
+    UnitHandle& operator=(const UnitHandle&) = delete;
+
+    void write(const std::string& name, std::uint64_t value) {
+        call([&](wm_error** error) { return wm_unit_write(unit_, name.c_str(), value, error); });
+    }
+    std::uint64_t read(const std::string& name) {
+        std::uint64_t value = 0;
+        call([&](wm_error** error) { return wm_unit_read(unit_, name.c_str(), &value, error); });
+        return value;
+    }
+    void signal(const std::string& name, std::uint64_t value) {
+        call([&](wm_error** error) { return wm_unit_signal(unit_, name.c_str(), value, error); });
+    }
+    bool line(const std::string& name) {
+        int level = 0;
+        call([&](wm_error** error) { return wm_unit_line(unit_, name.c_str(), &level, error); });
+        return level != 0;
+    }
+    void send(std::uint8_t trace_id, const py::bytes& bytes) {
+        const std::string_view view = bytes;
+        call([&](wm_error** error) {
+            return wm_unit_send(unit_, trace_id, reinterpret_cast<const std::uint8_t*>(view.data()), view.size(),
+                                error);
+        });
+    }
+    /// An array of operation_dtype.
+    void retire(const py::array_t<wm_operation, py::array::c_style>& list) {
+        const wm_operation* const first = list.data();
+        const auto count = static_cast<std::size_t>(list.size());
+        unlocked_call(
+            [&](wm_error** error) { return wm_unit_retire(unit_, first, count, sizeof(wm_operation), error); });
+    }
+    std::pair<std::string, std::string> decide(
+        const std::string& function, const std::optional<py::array_t<wm_operation, py::array::c_style>>& operation) {
+        const char *answer = nullptr, *why = nullptr;
+        call([&](wm_error** error) {
+            return wm_unit_decide(unit_, function.c_str(), operation ? operation->data() : nullptr, &answer, &why,
+                                  error);
+        });
+        return {answer, why};
+    }
+    void run(std::uint64_t cycles, const std::vector<std::pair<std::string, std::uint64_t>>& events,
+             const std::optional<std::string>& item, std::uint32_t source, std::uint32_t destination,
+             std::uint32_t count, std::uint32_t extension, std::uint8_t channel, bool supervisor, std::uint8_t pid,
+             std::uint8_t did) {
+        std::vector<wm_event_count> list;
+        for (const auto& [name, times] : events) list.push_back({name.c_str(), times});
+        const wm_eonce_item one{item ? item->c_str() : nullptr,        source, destination, count, extension, channel,
+                                static_cast<std::uint8_t>(supervisor), pid,    did,         {}};
+        call([&](wm_error** error) {
+            return wm_unit_run(unit_, cycles, list.data(), list.size(), item ? &one : nullptr, error);
+        });
+    }
+    py::bytes memory() {
+        const std::uint8_t* bytes = nullptr;
+        const std::size_t count = wm_unit_memory(unit_, &bytes);
+        return {reinterpret_cast<const char*>(bytes), count};
+    }
+    py::bytes take() {
+        const std::uint8_t* bytes = nullptr;
+        const std::size_t count = wm_unit_take(unit_, &bytes);
+        return {reinterpret_cast<const char*>(bytes), count};
+    }
+
+private:
+    wm_unit* unit_ = nullptr;
+};
+
 }  // namespace
 
 void add_models(py::module_& m) {
     PYBIND11_NUMPY_DTYPE(wm_executed, address, cycle, opcode, isa, flags, reserved);
     m.attr("executed_dtype") = py::dtype::of<wm_executed>();
+    PYBIND11_NUMPY_DTYPE(wm_operation, pc, cycle, address, physical, events, total_latency, issue_latency,
+                         translation_latency, data_source, kind, flags);
+    m.attr("operation_dtype") = py::dtype::of<wm_operation>();
+    py::class_<UnitHandle>(m, "Unit")
+        .def(py::init<const std::string&, const std::vector<std::string>&>())
+        .def("write", &UnitHandle::write)
+        .def("read", &UnitHandle::read)
+        .def("signal", &UnitHandle::signal)
+        .def("line", &UnitHandle::line)
+        .def("send", &UnitHandle::send)
+        .def("retire", &UnitHandle::retire)
+        .def("decide", &UnitHandle::decide)
+        .def("run", &UnitHandle::run)
+        .def("memory", &UnitHandle::memory)
+        .def("take", &UnitHandle::take);
     py::list exceptions;
     for (std::size_t i = 0; wm_exception_name(i) != nullptr; ++i) exceptions.append(wm_exception_name(i));
     m.attr("exception_names") = py::tuple(exceptions);

@@ -9,6 +9,7 @@ void errors_suite(void);
 void live_suite(void);
 void model_suite(void);
 void threads_suite(void);
+void unit_suite(void);
 
 const char* at(const char* path) {
     static char texts[8][1024];
@@ -36,7 +37,8 @@ int main(int argc, char** argv) {
         const char* name;
         void (*run)(void);
     } suites[] = {{"answers", answers_suite}, {"decode", decode_suite}, {"errors", errors_suite},
-                  {"live", live_suite},       {"model", model_suite},   {"threads", threads_suite}};
+                  {"live", live_suite},       {"model", model_suite},   {"threads", threads_suite},
+                  {"unit", unit_suite}};
     if (argc != 3) return fprintf(stderr, "usage: capi_test SUITE ROOT\n"), 2;
     root = argv[2];
     for (size_t i = 0; i < sizeof suites / sizeof suites[0]; ++i)

@@ -307,6 +307,72 @@ class Models(unittest.TestCase):
             waymark.Model("ptm").execute([0x8000, 0x9000], [0xe1a00000, 0xe1a00000], "A32")
 
 
+class Units(unittest.TestCase):
+    """Units that are programmed by registers."""
+
+    def test_buffer(self):
+        """The trigger counter stops the capture; a reader finds the newest frames."""
+        for kind in "etb", "tmc-etb", "tmc-etf", "tmc-etr":
+            unit = waymark.Unit(kind, memory_bytes=256)
+            unit["FFCR"] = 0x2003  # EnFt, EnTI, StopOnTrigEvt
+            unit["TRG"] = 7
+            unit["CTL"] = 1
+            for _ in range(20):
+                unit.send(0x10, bytes(range(1, 21)))
+            self.assertTrue(unit.line("wrapped"))
+            self.assertFalse(unit.line("stopped"))
+            unit.signal("trigger")
+            while not unit.line("stopped"):
+                unit.send(0x10, bytes(range(1, 21)))
+            self.assertEqual(unit["STS"] & 7, 7)
+            self.assertEqual(len(unit.memory()), 256)
+        with self.assertRaisesRegex(waymark.UsageError, "tmc-etr"):
+            waymark.Unit("tpiu")
+        with self.assertRaisesRegex(waymark.UsageError, "FFSR"):
+            unit["FOO"] = 1
+
+    def test_spe(self):
+        """Functions of the architecture, barriers, samples, and the interrupt of a full buffer."""
+        unit = waymark.Unit("spe", version="v1.1", interval=256, memory_bytes=4096)
+        self.assertEqual(unit.decide("ProfilingBufferOwner")[0], "Non-secure EL2")
+        answer, why = unit.decide("StatisticalProfilingEnabled")
+        self.assertEqual(answer, "TRUE")
+        self.assertRegex(why, r"\(3\.4")
+        self.assertEqual(unit.decide("CollectRecord", pc=4, kind="load", total_latency=12)[0], "TRUE")
+        pc = np.arange(0x400000, 0x400000 + 4 * 2560, 4)
+        unit.retire(pc, "load", address=pc * 16, total_latency=12)
+        unit.signal("PSB")
+        unit.signal("DSB")
+        self.assertGreater(len(unit.memory()), 8 * 32)
+        self.assertEqual(unit["PMBPTR_EL1"] - 0x80000000, len(unit.memory()))
+        self.assertFalse(unit.line("PMBIRQ"))
+        unit.retire(np.tile(pc, 20), "branch", address=0x500000, conditional=True, not_taken=True)
+        self.assertTrue(unit.line("PMBIRQ"))
+        self.assertEqual(unit["PMBSR_EL1.S"], 1)
+        unit["PMSCR_EL2.E0HSPE"] = 0
+        self.assertEqual(unit.decide("StatisticalProfilingEnabled")[0], "FALSE")
+        with self.assertRaises(TypeError):
+            unit.retire(4, no_such_column=True)
+        with self.assertRaisesRegex(waymark.UsageError, "CollectTimeStamp"):
+            unit.decide("NoSuchFunction")
+
+    def test_dpu(self):
+        """A sample after exactly as many misses as the counter was told (docs/spec/dpu.md, 4.1)."""
+        unit = waymark.Unit("dpu")
+        unit["DP_CA0V"] = 3
+        unit["DP_CA0C"] = 0x000f0010  # one-shot, interrupt line 0
+        unit["DP_CR"] = 1
+        seen = []
+        for _ in range(6):
+            unit.run()
+            seen.append((unit["DP_CA0V"], unit.line("interrupt0")))
+        self.assertEqual(seen, [(3, False), (2, False), (1, False), (0, True), (0, True), (0, True)])
+        with self.assertRaisesRegex(waymark.UsageError, "DP_TC"):
+            unit["DP_FOO"] = 1
+        with self.assertRaisesRegex(waymark.UsageError, "no event"):
+            unit.run(events={"NO_EVENT": 1})
+
+
 class Errors(unittest.TestCase):
     def test_fields(self):
         with self.assertRaises(waymark.NotFoundError) as caught:

@@ -32,7 +32,7 @@ from waymark.tables import TABLES, Answers, Column, Samples, Table, masked
 
 __version__: str = _waymark.version
 __all__ = ["open", "open_memory", "open_live", "record", "report", "run", "Capture", "Source", "Symbol", "Flow", "Live", "Batch",
-           "Event", "Counts", "Packet", "Samples", "Answers", "Table", "Column", "Model", "Error", "UsageError",
+           "Event", "Counts", "Packet", "Samples", "Answers", "Table", "Column", "Model", "Unit", "Error", "UsageError",
            "NotFoundError", "UnreadableError", "FormatError", "UnsupportedError", "CancelledError", "NO_CYCLES", "NOBODY",
            "ISA", "EVENTS", "TABLES", "EXCEPTIONS"]
 
@@ -417,3 +417,85 @@ class Model:
     def open(self, **options) -> Capture:
         """A live capture of the trace that this unit sends; options give the code."""
         return Capture(self._handle.open(options), "model")
+
+
+_OPERATIONS = "other", "load", "store", "branch"
+_OPERATION_FLAGS = {"conditional": 1, "indirect": 2, "atomic": 4, "simd_fp": 8, "not_taken": 16, "not_retired": 32}
+
+
+def _operations(pc, kind="other", cycle=0, address=0, physical=None, events=0, total_latency=1, issue_latency=0,
+                translation_latency=0, data_source=None, **flags):
+    unknown = [name for name in flags if name not in _OPERATION_FLAGS]
+    if unknown:
+        raise TypeError(f"an operation has no '{unknown[0]}'; known are {', '.join(_OPERATION_FLAGS)}")
+    kinds = [_OPERATIONS.index(k) if isinstance(k, str) else k for k in _np.atleast_1d(kind).tolist()]
+    bits = sum(_OPERATION_FLAGS[name] * _np.atleast_1d(value).astype(bool) for name, value in flags.items())
+    if physical is not None:
+        bits = bits + 64
+    if data_source is not None:
+        bits = bits + 128
+    columns = {"pc": pc, "cycle": cycle, "address": address, "physical": 0 if physical is None else physical,
+               "events": events, "total_latency": total_latency, "issue_latency": issue_latency,
+               "translation_latency": translation_latency, "data_source": 0 if data_source is None else data_source,
+               "kind": kinds, "flags": bits}
+    arrays = _np.broadcast_arrays(*[_np.atleast_1d(column) for column in columns.values()])
+    out = _np.zeros(len(arrays[0]), dtype=_waymark.operation_dtype)
+    for name, column in zip(columns, arrays):
+        out[name] = column
+    return out
+
+
+class Unit:
+    """A unit that is programmed by registers: a trace buffer (`etb`, `tmc-etb`, `tmc-etf`, `tmc-etr`), a profiling unit
+    (`spe`), or the Debug and Profiling Unit of a DSP (`dpu`). Settings, registers, signals and lines are those of wm_unit_new,
+    wm_unit_write, wm_unit_signal and wm_unit_line in waymark.h.
+    """
+
+    def __init__(self, kind: str, **settings):
+        self._handle = _waymark.Unit(kind, [f"{name}={int(v) if isinstance(v, bool) else v}" for name, v in settings.items()])
+
+    def __setitem__(self, register: str, value: int) -> None:
+        """Writes a register or a field: unit["FFCR"] = 3, unit["PMSCR_EL1.E0SPE"] = 1."""
+        self._handle.write(register, int(value))
+
+    def __getitem__(self, register: str) -> int:
+        """Reads a register or a field, with its side effects."""
+        return self._handle.read(register)
+
+    def signal(self, name: str, value: int = 1) -> None:
+        """Something happens to the unit: `trigger` and `flush` of a buffer, `exception_level` of spe, `PID` of a dpu."""
+        self._handle.signal(name, int(value))
+
+    def line(self, name: str) -> bool:
+        """What the unit signals: `stopped` of a buffer, `PMBIRQ` of spe, `interrupt0` of a dpu."""
+        return self._handle.line(name)
+
+    def memory(self) -> bytes:
+        """What the unit wrote to its memory."""
+        return self._handle.memory()
+
+    def take(self) -> bytes:
+        """What left the unit since the last call: frames of a FIFO, Nexus messages of a dpu."""
+        return self._handle.take()
+
+    def send(self, trace_id: int, data: bytes) -> None:
+        """Buffers: bytes of a source."""
+        self._handle.send(trace_id, bytes(data))
+
+    def retire(self, pc, kind="other", **columns) -> None:
+        """spe: operations, as arrays or single values. kind: `other`, `load`, `store` or `branch`. columns: cycle, address,
+        physical, events, total_latency, issue_latency, translation_latency, data_source, and conditional, indirect, atomic,
+        simd_fp, not_taken, not_retired, which are true or false."""
+        self._handle.retire(_operations(pc, kind, **columns))
+
+    def decide(self, function: str, **operation) -> tuple[str, str]:
+        """spe: the answer of a function of the architecture, and why. CollectRecord takes the operation, as retire does."""
+        return self._handle.decide(function, _operations(**operation) if operation else None)
+
+    def run(self, cycles: int = 1, events: dict[str, int] | None = None, item: str | None = None, source: int = 0,
+            destination: int = 0, count: int = 0, extension: int = 0, channel: int = 0, supervisor: bool = False,
+            pid: int = 0, did: int = 0) -> None:
+        """dpu: cycles pass with these events; or one cycle with an item of the EOnCE, behind which privilege and IDs are those
+        given."""
+        self._handle.run(cycles, list((events or {}).items()), item, source, destination, count, extension, channel,
+                         supervisor, pid, did)

@@ -1,0 +1,222 @@
+/* Units that are programmed by registers: trace buffers, SPE, the DPU. */
+#include "check.h"
+
+static void write_all(wm_unit* unit, const char* const* names, const uint64_t* values) {
+    for (size_t i = 0; names[i] != NULL; ++i) OK(wm_unit_write(unit, names[i], values[i], error));
+}
+static uint64_t value_of(wm_unit* unit, const char* name) {
+    uint64_t value = 0;
+    OK(wm_unit_read(unit, name, &value, error));
+    return value;
+}
+static int level_of(wm_unit* unit, const char* name) {
+    int level = 2;
+    OK(wm_unit_line(unit, name, &level, error));
+    CHECK(level == 0 || level == 1);
+    return level;
+}
+
+/* docs/spec/tmc.md: the trigger counter stops the capture, and the buffer holds what is around the trigger. */
+static void buffers_stop_at_their_trigger(void) {
+    static const char* const kinds[] = {"etb", "tmc-etb", "tmc-etf", "tmc-etr"};
+    static const char* const settings[] = {"memory_bytes=256", NULL};
+    static const char* const names[] = {"FFCR", "TRG", "CTL", NULL};
+    static const uint64_t values[] = {0x2003, 7, 1}; /* EnFt, EnTI, StopOnTrigEvt; 8 words; TraceCaptEn */
+    uint8_t piece[20];
+    for (size_t i = 0; i < sizeof piece; ++i) piece[i] = (uint8_t)(i + 1);
+    for (int kind = 0; kind < 4; ++kind) {
+        wm_unit* unit = NULL;
+        OK(wm_unit_new(kinds[kind], settings, &unit, error));
+        write_all(unit, names, values);
+        FAILS(WM_USAGE, "TraceCaptEn", wm_unit_write(unit, "TRG", 3, error));
+        for (int i = 0; i < 20; ++i) OK(wm_unit_send(unit, 0x10, piece, sizeof piece, error));
+        CHECK(level_of(unit, "wrapped") == 1 && level_of(unit, "stopped") == 0);
+        OK(wm_unit_signal(unit, "trigger", 1, error));
+        int pieces = 0;
+        for (; level_of(unit, "stopped") == 0; ++pieces) OK(wm_unit_send(unit, 0x10, piece, sizeof piece, error));
+        /* 32 bytes of frames, of which 15 of 16 are trace, and the frame of the trigger. */
+        CHECK(pieces >= 1 && pieces <= 4);
+        CHECK((value_of(unit, "STS") & 7) == 7 && value_of(unit, "TRG") == 0);
+        const uint8_t* bytes = NULL;
+        CHECK(wm_unit_memory(unit, &bytes) == 256 && bytes != NULL);
+        OK(wm_unit_write(unit, "CTL", 0, error));
+        wm_unit_free(unit);
+    }
+    wm_unit* unit = NULL;
+    FAILS(WM_USAGE, "tmc-etr", wm_unit_new("tpiu", NULL, &unit, error));
+    static const char *const odd[] = {"memory_bytes=100", NULL}, *const other[] = {"bytes=256", NULL};
+    FAILS(WM_USAGE, "multiple of 16", wm_unit_new("etb", odd, &unit, error));
+    FAILS(WM_USAGE, "memory_bytes", wm_unit_new("etb", other, &unit, error));
+    OK(wm_unit_new("tmc-etf", NULL, &unit, error));
+    FAILS(WM_USAGE, "FFCR", wm_unit_write(unit, "FFCRX", 1, error));
+    FAILS(WM_USAGE, "read-only", wm_unit_write(unit, "STS", 1, error));
+    FAILS(WM_USAGE, "32 bits", wm_unit_write(unit, "TRG", (uint64_t)1 << 32, error));
+    FAILS(WM_USAGE, "trigger, flush", wm_unit_signal(unit, "PSB", 1, error));
+    FAILS(WM_USAGE, "triggered", wm_unit_line(unit, "PMBIRQ", &(int){0}, error));
+    FAILS(WM_USAGE, "0x01 to 0x6f", wm_unit_send(unit, 0x70, piece, 1, error));
+    FAILS(WM_USAGE, "spe does", wm_unit_retire(unit, &(wm_operation){.pc = 4}, 1, sizeof(wm_operation), error));
+    FAILS(WM_USAGE, "dpu does", wm_unit_run(unit, 1, NULL, 0, NULL, error));
+    /* A hardware FIFO passes everything on. */
+    static const char* const fifo[] = {"MODE", "FFCR", "CTL", NULL};
+    static const uint64_t on[] = {2, 0x1001, 1};
+    write_all(unit, fifo, on);
+    size_t passed = 0;
+    for (int i = 0; i < 40; ++i) {
+        OK(wm_unit_send(unit, 0x10, piece, sizeof piece, error));
+        passed += wm_unit_take(unit, NULL);
+    }
+    CHECK(passed >= 40 * sizeof piece);
+    wm_unit_free(unit);
+}
+
+/* docs/spec/spe.md: functions of the architecture one by one, samples, barriers, and the interrupt of a full buffer. */
+static const char* answer_of(wm_unit* unit, const char* function, const wm_operation* operation) {
+    const char *answer = NULL, *why = NULL;
+    OK(wm_unit_decide(unit, function, operation, &answer, &why, error));
+    CHECK(strlen(why) > 10);
+    return answer;
+}
+static void run_loads(wm_unit* unit, unsigned count) {
+    for (unsigned i = 0; i < count; ++i) {
+        const wm_operation load = {.pc = 0x400000 + 4 * (i % 8),
+                                   .address = 0x10000 + 8 * i,
+                                   .events = 1u << 2,
+                                   .total_latency = 12,
+                                   .kind = WM_OP_LOAD};
+        OK(wm_unit_retire(unit, &load, 1, sizeof load, error));
+    }
+}
+static void spe_samples(void) {
+    static const char* const settings[] = {"version=v1.1", "interval=256", "memory_bytes=4096", "memory_base=0x10000",
+                                           NULL};
+    wm_unit* unit = NULL;
+    OK(wm_unit_new("spe", settings, &unit, error));
+    CHECK(strcmp(answer_of(unit, "ProfilingBufferOwner", NULL), "Non-secure EL2") == 0);
+    CHECK(strcmp(answer_of(unit, "ProfilingBufferEnabled", NULL), "TRUE") == 0);
+    CHECK(strcmp(answer_of(unit, "StatisticalProfilingEnabled", NULL), "TRUE") == 0);
+    CHECK(strcmp(answer_of(unit, "CollectContextIDR2", NULL), "TRUE") == 0);
+    CHECK(strcmp(answer_of(unit, "CollectPhysicalAddress", NULL), "FALSE") == 0);
+    CHECK(strcmp(answer_of(unit, "CollectTimeStamp", NULL), "None") != 0);
+    CHECK(strcmp(answer_of(unit, "CheckStatisticalProfilingAccess", NULL), "UNDEFINED") == 0); /* EL0 */
+    const wm_operation quick = {.pc = 4, .total_latency = 12, .kind = WM_OP_LOAD};
+    CHECK(strcmp(answer_of(unit, "CollectRecord", &quick), "TRUE") == 0);
+    OK(wm_unit_write(unit, "PMSLATFR_EL1.MINLAT", 13, error));
+    OK(wm_unit_write(unit, "PMSFCR_EL1.FL", 1, error));
+    CHECK(strcmp(answer_of(unit, "CollectRecord", &quick), "FALSE") == 0);
+    run_loads(unit, 2000);
+    OK(wm_unit_signal(unit, "PSB", 0, error));
+    OK(wm_unit_signal(unit, "DSB", 0, error));
+    CHECK(wm_unit_memory(unit, NULL) == 0); /* filtered */
+    OK(wm_unit_write(unit, "PMSFCR_EL1.FL", 0, error));
+    run_loads(unit, 2560);
+    OK(wm_unit_signal(unit, "PSB", 0, error));
+    OK(wm_unit_signal(unit, "DSB", 0, error));
+    const uint8_t* bytes = NULL;
+    const size_t size = wm_unit_memory(unit, &bytes);
+    CHECK(size > 0 && value_of(unit, "PMBPTR_EL1") == 0x10000 + size);
+    /* With jitter, 9 to 10 intervals. The packets of PC are the only ones that begin with b0. */
+    size_t records = 0;
+    for (size_t i = 0; i + 9 <= size; ++i) records += bytes[i] == 0xb0 && bytes[i + 3] == 0x40;
+    CHECK(records >= 8 && records <= 10);
+    CHECK(level_of(unit, "PMBIRQ") == 0 && level_of(unit, "enabled") == 1);
+    run_loads(unit, 40000);
+    CHECK(level_of(unit, "PMBIRQ") == 1 && value_of(unit, "PMBSR_EL1.S") == 1);
+    /* Service: the buffer is empty again. */
+    OK(wm_unit_write(unit, "PMBPTR_EL1", 0x10000, error));
+    OK(wm_unit_write(unit, "PMBSR_EL1", 0, error));
+    CHECK(level_of(unit, "PMBIRQ") == 0);
+    run_loads(unit, 2560);
+    OK(wm_unit_signal(unit, "drain", 0, error));
+    CHECK(wm_unit_memory(unit, NULL) > 0 && level_of(unit, "enabled") == 0);
+    FAILS(WM_USAGE, "profiling is off", wm_unit_decide(unit, "CollectRecord", &quick, NULL, NULL, error));
+    FAILS(WM_USAGE, "CollectTimeStamp", wm_unit_decide(unit, "CollectNothing", NULL, NULL, NULL, error));
+    FAILS(WM_USAGE, "read-only", wm_unit_write(unit, "PMSIDR_EL1", 0, error));
+    FAILS(WM_USAGE, "no register or field", wm_unit_write(unit, "PMSCR_EL1.FOO", 0, error));
+    FAILS(WM_USAGE, "comes before", wm_unit_signal(unit, "cycle", 1, error));
+    FAILS(WM_USAGE, "0 to 3", wm_unit_signal(unit, "exception_level", 4, error));
+    FAILS(WM_USAGE, "kind", wm_unit_retire(unit, &(wm_operation){.pc = 4, .kind = 9}, 1, sizeof(wm_operation), error));
+    wm_unit_free(unit);
+    /* After reset nothing is enabled; each function says which field it is. */
+    OK(wm_unit_new("spe", NULL, &unit, error));
+    const char* why = NULL;
+    OK(wm_unit_decide(unit, "ProfilingBufferEnabled", NULL, NULL, &why, error));
+    CHECK(strstr(why, "PMBLIMITR_EL1.E") != NULL);
+    FAILS(WM_USAGE, "v1.0 to v1.5", wm_unit_new("spe", (const char* const[]){"version=2", NULL}, &unit, error));
+    wm_unit_free(unit);
+}
+
+/* docs/spec/dpu.md, 10.1: the worked example, word for word. */
+static void dpu_example(void) {
+    static const char* const settings[] = {"TINT=1", "TRTE=1", NULL};
+    static const char* const names[] = {"DP_TSA",  "DP_TEA",  "DP_TW",  "DP_CA0V", "DP_CA1V", "DP_CA2V", "DP_CB0V",
+                                        "DP_CB1V", "DP_CB2V", "DP_TAC", "DP_TBC",  "DP_TC",   NULL};
+    static const uint64_t values[] = {0x20000000, 0x20000060, 0x20000000, 0x7fffffff, 0x7fffffff, 0x7fffffff,
+                                      0x7fffffff, 0x7fffffff, 0x7fffffff, 0x000f0023, 0x000f0073, 0x00200085};
+    static const uint32_t expected[32] = {
+        0x00401011, 0xFFFFF82E, 0xFFFFFF0E, 0xFFFFFFFE, 0xFFFFFDA6, 0xFFFFFFE6, 0xFFFFFFFC, 0x00000200,
+        0xFFF0A40A, 0x00000281, 0xFFFFF69E, 0xFFFFFEAA, 0xFFFFFFFE, 0xFFFFFD56, 0xFFFFFFD4, 0xFFFFFFFC,
+        0x00402000, 0xFFF0A20E, 0xFFF0A20F, 0xFFFFCF8E, 0xFFFFF932, 0xFFFFFFFE, 0xFFFFF19E, 0xFFFFFF92,
+        0xFFFFFFF8, 0xFFF0A000, 0xFFF0AC0F, 0xFFF0A20E, 0x000195FC, 0x00000002, 0xFFF0A001, 0xFFF0A001};
+    wm_unit* unit = NULL;
+    OK(wm_unit_new("dpu", settings, &unit, error));
+    write_all(unit, names, values);
+    OK(wm_unit_signal(unit, "PID", 5, error));
+    OK(wm_unit_signal(unit, "DID", 5, error));
+    OK(wm_unit_run(unit, 1, NULL, 0, NULL, error));
+    const wm_event_count first[] = {{"STALL_ALL", 120}, {"DC_HIT", 300}, {"DC_MISS", 12}, {"DC_THRASH", 1}};
+    OK(wm_unit_run(unit, 999, first, 4, NULL, error));
+    const wm_eonce_item service = {
+        .kind = "interrupt", .source = 0x401010, .destination = 0x200, .supervisor = 1, .pid = 5, .did = 5};
+    OK(wm_unit_run(unit, 1, NULL, 0, &service, error));
+    const wm_event_count second[] = {{"STALL_ALL", 50}, {"DC_HIT", 40}, {"DC_MISS", 9}};
+    OK(wm_unit_run(unit, 150, second, 3, NULL, error));
+    OK(wm_unit_signal(unit, "PID", 7, error));
+    OK(wm_unit_signal(unit, "DID", 7, error));
+    OK(wm_unit_run(unit, 49, NULL, 0, NULL, error));
+    const wm_eonce_item back = {.kind = "rte", .source = 0x280, .destination = 0x402000, .pid = 7, .did = 7};
+    OK(wm_unit_run(unit, 1, NULL, 0, &back, error));
+    const wm_event_count third[] = {{"STALL_ALL", 700}, {"DC_HIT", 1500}, {"DC_MISS", 33}, {"DC_THRASH", 2}};
+    OK(wm_unit_run(unit, 4999, third, 4, NULL, error));
+    OK(wm_unit_write(unit, "DP_TC.SAMPLE", 1, error));
+    OK(wm_unit_run(unit, 1, NULL, 0, NULL, error));
+    CHECK(value_of(unit, "DP_TC.SAMPLE") == 0);
+    OK(wm_unit_write(unit, "DP_TD", 0xcafe0001, error));
+    OK(wm_unit_run(unit, 1, NULL, 0, NULL, error));
+    OK(wm_unit_write(unit, "DP_TC.TMPDIS", 1, error));
+    for (int i = 0; i < 1000 && level_of(unit, "idle") == 0; ++i) OK(wm_unit_run(unit, 1, NULL, 0, NULL, error));
+    CHECK(level_of(unit, "idle") == 1);
+    const uint8_t* bytes = NULL;
+    CHECK(wm_unit_memory(unit, &bytes) == sizeof expected);
+    for (size_t i = 0; i < 32; ++i) {
+        const uint8_t* b = bytes + 4 * i;
+        CHECK(((uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3]) == expected[i]);
+    }
+    CHECK(value_of(unit, "DP_TW") == 0x20000000 && value_of(unit, "DP_MR.TWRAP") == 1);
+    FAILS(WM_USAGE, "DP_TC", wm_unit_write(unit, "DP_FOO", 1, error));
+    FAILS(WM_USAGE, "no event", wm_unit_run(unit, 1, &(wm_event_count){"CYCLES", 1}, 1, NULL, error));
+    FAILS(WM_USAGE, "2 of 1 cycles", wm_unit_run(unit, 1, &(wm_event_count){"STALL_ALL", 2}, 1, NULL, error));
+    FAILS(WM_USAGE, "loop_long", wm_unit_run(unit, 1, NULL, 0, &(wm_eonce_item){.kind = "jump"}, error));
+    FAILS(WM_USAGE, "one cycle", wm_unit_run(unit, 2, NULL, 0, &service, error));
+    wm_unit_free(unit);
+    /* The one-shot counter of section 4.1: after exactly its value, the line is set. */
+    OK(wm_unit_new("dpu", NULL, &unit, error));
+    static const char* const one_shot[] = {"DP_CA0V", "DP_CA0C", "DP_CR", NULL};
+    static const uint64_t counts[] = {3, 0x000f0010, 1};
+    write_all(unit, one_shot, counts);
+    for (uint64_t cycle = 0; cycle < 6; ++cycle) {
+        OK(wm_unit_run(unit, 1, NULL, 0, NULL, error));
+        CHECK(level_of(unit, "interrupt0") == (cycle >= 3));
+        CHECK(value_of(unit, "DP_CA0V") == (cycle < 3 ? 3 - cycle : 0));
+    }
+    wm_unit_free(unit);
+}
+
+void unit_suite(void) {
+    wm_unit* unit = NULL;
+    FAILS(WM_USAGE, "kind", wm_unit_new(NULL, NULL, &unit, error));
+    FAILS(WM_USAGE, "unit", wm_unit_write(NULL, "CTL", 1, error));
+    wm_unit_free(NULL);
+    buffers_stop_at_their_trigger();
+    spe_samples();
+    dpu_example();
+}
