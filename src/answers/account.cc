@@ -111,6 +111,9 @@ constexpr std::array<AccountRule, account_reasons> rules{{
           "several files were mapped at one address while it ran"),
     doubt(Reason::no_context, "stretch whose process is uncertain", "stretches whose process is uncertain",
           "the trace does not carry which process or thread ran"),
+    gap(Reason::no_functions, Hides::anything, "capture without functions", "captures without functions",
+        "a merged file has only ranges and branches (`answers --only-ranges`), so functions, lines and calls of the "
+        "sum lack what it ran; ranges, exceptions and levels do not"),
 }};
 
 constexpr bool in_order() {
@@ -199,6 +202,11 @@ Completeness completeness(const Account& account) {
 
 bool is_known_before(const AccountRow& row) { return row.reason == Reason::before_start && row.instructions; }
 
+bool has_reason(const Account& account, AccountReason reason) {
+    return std::any_of(account.begin(), account.end(),
+                       [reason](const AccountRow& row) { return row.reason == reason; });
+}
+
 bool is_part_of_run(const Account& account) {
     return std::any_of(account.begin(), account.end(),
                        [](const AccountRow& row) { return row.reason != Reason::decoded; });
@@ -239,12 +247,15 @@ bool hides_within_calls(AccountReason reason) {
         case Reason::unsynchronised:
         case Reason::overwritten:
         case Reason::cut:
-        case Reason::no_image: return false;
+        case Reason::no_image:
+        case Reason::no_functions: return false;
         default: return account_rule(reason).lowers_sums || account_rule(reason).estimates;
     }
 }
 
-bool adds_to_decoded(AccountReason reason) { return reason != Reason::decoded && !account_rule(reason).estimates; }
+bool adds_to_decoded(AccountReason reason) {
+    return reason != Reason::decoded && reason != Reason::no_functions && !account_rule(reason).estimates;
+}
 
 std::string account_document() {
     std::string out =

@@ -65,7 +65,6 @@ std::string joined_clauses(const std::set<std::string>& list) {
 }  // namespace
 
 void MergedWords::add(const Answers& a) {
-    (has_only_ranges(a) ? some_only_ranges_ : some_more_than_ranges_) = true;
     if (!has_only_ranges(a)) (a.calls.empty() ? some_without_calls_ : some_with_calls_) = true;
     add_health(a);
     add_trust(a);
@@ -123,7 +122,7 @@ void MergedWords::add_figures(const Answers& a) {
 }
 
 void MergedWords::finish(Answers& out) {
-    if (some_only_ranges_ && some_more_than_ranges_)
+    if (has_reason(out.account, AccountReason::no_functions))
         add_finding({Finding::Severity::warning,
                      "Some of the merged files have ranges and branches alone (--only-ranges): those are the sums of "
                      "all captures, functions, instructions and lines the sums of the others.",

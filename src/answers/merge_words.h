@@ -32,8 +32,7 @@ private:
     void add_trust(const Answers& a);
     void add_figures(const Answers& a);
 
-    bool some_only_ranges_ = false, some_more_than_ranges_ = false, some_with_calls_ = false,
-         some_without_calls_ = false;
+    bool some_with_calls_ = false, some_without_calls_ = false;
     RowsByKey<FindingKey, Finding> health_;
     std::map<std::string, Believed> views_;
     RowsByKey<std::pair<std::ptrdiff_t, std::string>, Figure> figures_;

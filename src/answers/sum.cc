@@ -10,6 +10,7 @@
 #include "merge_names.h"
 #include "merge_timeline.h"
 #include "merge_words.h"
+#include "waymark/answers/parts.h"
 
 namespace waymark::answers {
 
@@ -35,6 +36,7 @@ public:
         out_.capture = out_.parts.size() == 1 ? out_.parts.front().capture : std::to_string(captures_) + " captures";
         out_.exceptions = exceptions_.take();
         out_.levels = levels_.take();
+        account_for_functions();
         RowMover mover(maps);
         for (LevelRow& level : out_.levels) schema::fields(mover, level);
         words_.finish(out_);
@@ -54,6 +56,7 @@ private:
         out_.cut |= a.cut;
         waymark::answers::add(out_.account, a.account);
         take_most(out_.version, a.version);
+        note_functions(a);
     }
     void add_rest(Answers& a, const RowMover::Maps& maps) {
         for (ExceptionRow& e : a.exceptions) {
@@ -84,6 +87,32 @@ private:
                         });
         }
     }
+    /// Notes what the functions of the sum would lack of an input without any, if others have functions. Inputs that
+    /// lack functions by themselves are complete.
+    void note_functions(const Answers& a) {
+        const bool was_noted = has_reason(a.account, AccountReason::no_functions);
+        some_functions_ |= was_noted || !a.calls.empty() || !a.instructions.empty();
+        if (was_noted || !has_only_ranges(a)) return;
+        AccountRow row{.reason = AccountReason::no_functions, .times = a.parts.empty() ? 1U : 0U};
+        for (const MergedPart& part : a.parts) take_sum(row.times, part.times);
+        for (const AccountRow& of : a.account)
+            if (of.reason == AccountReason::decoded) row.instructions = of.instructions;
+        waymark::answers::add(without_functions_, std::move(row));
+    }
+    /// Code that no input shows as executed may have run in those without functions.
+    void account_for_functions() {
+        if (some_functions_) waymark::answers::add(out_.account, without_functions_);
+        if (!has_reason(out_.account, AccountReason::no_functions)) return;
+        const auto doubt = [](Seen& seen) {
+            if (seen == Seen::not_executed) seen = Seen::not_observed;
+        };
+        for (Instruction& i : out_.instructions) doubt(i.seen);
+        for (Line& l : out_.lines) doubt(l.seen);
+        for (Branch& b : out_.branches) {
+            if (b.taken == 0) doubt(b.seen_taken);
+            if (b.not_taken == 0) doubt(b.seen_not_taken);
+        }
+    }
     /// Secure states come first.
     static std::size_t security_rank(std::string_view security) {
         constexpr std::array<std::string_view, 4> order{"Secure", "Non-secure", "Root", "Realm"};
@@ -95,6 +124,8 @@ private:
     MergedCode code_{names_};
     MergedTimelines timelines_;
     MergedWords words_;
+    Account without_functions_;
+    bool some_functions_ = false;
     std::map<std::pair<std::string, std::uint64_t>, MergedPart> parts_;
     std::uint64_t captures_ = 0;
     RowsByKey<std::tuple<std::uint32_t, std::string, std::string>, ExceptionRow> exceptions_;

@@ -9,6 +9,7 @@
 
 #include "support/random.h"
 #include "support/sanitized.h"
+#include "waymark/answers/account.h"
 #include "waymark/answers/answers.h"
 #include "waymark/answers/metric_sets.h"
 #include "waymark/answers/parts.h"
@@ -108,6 +109,7 @@ std::multimap<std::string, std::string> delivered(const Answers& a) {
         for (const InlineFrame& frame : inline_frames(a, in)) chain += " " + place(a, frame);
         out.emplace(chain, "");
     }
+    out.emplace("account", account_sentence(a.account));
     for (const InlinedCosts& c : inlined_costs(a)) out.emplace("cost of " + c.name, costs(c.self) + costs(c.inlined));
     for (const Trust& t : a.trust)
         for (const std::string* text : {&t.exact, &t.estimated, &t.not_known}) {
@@ -154,6 +156,31 @@ TEST(Merging, SaysWhereSomeHaveRangesAlone) {
     for (const Answers& sum : {merged(full, ranges), merged(ranges, full), merged(merged(full, ranges), full),
                                merged(full, merged(ranges, ranges)), merged(merged(full, full), ranges)})
         EXPECT_EQ(said(sum), 1);
+    // The account says it, so that gates, tables and the page do; the size is that of the files without functions.
+    full.account = {{.reason = AccountReason::decoded, .instructions = 60}};
+    ranges.account = {{.reason = AccountReason::decoded, .instructions = 14}};
+    EXPECT_FALSE(is_part_of_run(merged(ranges, ranges).account));
+    EXPECT_FALSE(is_part_of_run(merged(full, full).account));
+    EXPECT_EQ(merged(full, ranges).account, (Account{{.reason = AccountReason::decoded, .times = 2, .instructions = 74},
+                                                     {.reason = AccountReason::no_functions, .instructions = 14}}));
+    EXPECT_EQ(account_sentence(merged(full, merged(ranges, ranges)).account),
+              "observed 88 instructions; not decoded: 2 captures without functions (28 instructions)");
+    EXPECT_EQ(delivered(merged(merged(full, ranges), ranges)), delivered(merged(full, merged(ranges, ranges))));
+    EXPECT_TRUE(completeness(merged(full, ranges).account).strict);
+    EXPECT_EQ(completeness(merged(full, ranges).account).word(), "lower bound");
+    // A file without any code lacks no functions of the others.
+    EXPECT_FALSE(is_part_of_run(merged(Answers{}, ranges).account));
+    // What did not run in the other files may have run in these.
+    const auto not_executed = [](const Answers& a) {
+        return std::count_if(a.instructions.begin(), a.instructions.end(),
+                             [](const Instruction& i) { return i.seen == Seen::not_executed; }) +
+               std::count_if(a.lines.begin(), a.lines.end(),
+                             [](const Line& l) { return l.seen == Seen::not_executed; });
+    };
+    full.instructions.front().seen = Seen::not_executed;
+    ASSERT_GT(not_executed(merged(full, full)), 0);
+    EXPECT_EQ(not_executed(merged(full, ranges)), 0);
+    EXPECT_EQ(not_executed(merged(merged(ranges, full), full)), 0);
     // What is said holds: functions, with their calls, are those of the other files.
     EXPECT_FALSE(full.calls.empty());
     EXPECT_EQ(delivered(merged(merged(full, ranges), full)), delivered(merged(ranges, merged(full, full))));

@@ -198,6 +198,36 @@ class Pgo(unittest.TestCase):
             profiles = {self.pgo(tool, *sources)[0] for sources in (*orders, self.answers, [merged])}
             self.assertEqual(len(profiles), 1, tool)
 
+    def test_a_sum_says_that_it_lacks_the_functions_of_a_file_of_ranges(self):
+        ranges, both = self.folder / "ranges", self.folder / "both"
+        recorded.run(WAYMARK, "answers", self.captures[1], "--only-ranges", "-o", ranges)
+        recorded.run(WAYMARK, "merge", self.answers[0], ranges, "-o", both)
+        alone, left_out, sum_of = (json.loads(recorded.run(WAYMARK, "profile", a, "--format", "json").stdout)
+                                   for a in (self.answers[0], self.answers[1], both))
+        instructions = [next(row["instructions"] for row in of["account"] if row["reason"] == "decoded")
+                        for of in (alone, left_out, sum_of)]
+        self.assertEqual(instructions[2], sum(instructions[:2]))
+        row = next(row for row in sum_of["account"] if row["reason"] == "no functions")
+        self.assertEqual((row["state"], row["times"], row["instructions"]), ("not decoded", 1, instructions[1]))
+        clause = f"1 capture without functions ({instructions[1]:,} instructions)"
+        self.assertIn(clause, sum_of["run"])
+        for view in ("profile", "coverage", "branches"):
+            self.assertIn(clause, recorded.run(WAYMARK, view, both, "--strict", status=1).stdout, view)
+        self.assertIn(clause, recorded.run(WAYMARK, "export", both, "--to", "callgrind").stdout)
+        recorded.run(WAYMARK, "diff", self.answers[0], both, "--threshold", "1", "--strict", status=1)
+        # What did not run in one capture may have run in the other.
+        missing = []
+        for a in (self.answers[0], both):
+            rows = json.loads(recorded.run(WAYMARK, "coverage", a, "--by", "image", "--format", "json").stdout)["rows"]
+            missing.append(sum(row["instructions not executed"] for row in rows))
+        self.assertGreater(missing[0], 0)
+        self.assertEqual(missing[1], 0)
+        # Profiles of ranges are whole.
+        profiles = [self.pgo("autofdo", *sources) for sources in (self.captures[:2], [both])]
+        self.assertEqual(profiles[1][0], profiles[0][0])
+        covers = [re.search(r"the profile covers ([^;]+);", said)[1] for _, said in profiles]
+        self.assertEqual(covers[1], covers[0])
+
     def test_clang_weighs_the_planted_branches(self):
         text, said = self.pgo("clang", *self.captures)
         recorded.run(PROFDATA, "merge", "--sample", "--extbinary", self.folder / "profile.clang", "-o", self.folder / "ext")

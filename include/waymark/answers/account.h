@@ -62,15 +62,17 @@ enum class AccountReason : std::uint8_t {
     // uncertain
     shared_address,  ///< several files were mapped at one address at that time
     no_context,      ///< the trace does not tell which process ran
+    // not decoded: files store the number of a reason, so it follows the others
+    no_functions,  ///< merged with captures that have functions, a file has none (waymark answers --only-ranges)
 };
-inline constexpr std::size_t account_reasons = 29;
+inline constexpr std::size_t account_reasons = 30;
 /// The words of the reasons in files and tables, in order. They never change.
 inline constexpr std::array<std::string_view, account_reasons> account_reason_words{
     "decoded",       "before start", "after end", "handlers",       "off",         "held",
     "strobing",      "filtered",     "sampled",   "overflow",       "packets",     "frames",
     "stray bytes",   "not in sync",  "collided",  "overwritten",    "cut",         "recorder",
     "silence",       "protocol",     "no image",  "no address",     "way omitted", "uncommitted",
-    "contradiction", "no code",      "not kept",  "shared address", "no context"};
+    "contradiction", "no code",      "not kept",  "shared address", "no context",  "no functions"};
 
 /// Unseen code that may have run nevertheless.
 enum class Hides : std::uint8_t {
@@ -128,6 +130,8 @@ struct Completeness {
 };
 [[nodiscard]] Completeness completeness(const Account& account);
 
+/// Whether the account has a row of this reason.
+[[nodiscard]] bool has_reason(const Account& account, AccountReason reason);
 /// Whether some part of the run is in another state than observed.
 [[nodiscard]] bool is_part_of_run(const Account& account);
 

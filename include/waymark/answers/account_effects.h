@@ -20,7 +20,7 @@ inline constexpr std::string_view at_main = "main";
 /// bound.
 [[nodiscard]] bool hides_within_calls(AccountReason reason);
 /// Whether code in this state adds to the decoded code, so that a profile covers less of the run. Samples stand for
-/// everything that ran, and uncertain code is part of the decoded code.
+/// everything that ran, and uncertain code is part of the decoded code, as are ranges without functions.
 [[nodiscard]] bool adds_to_decoded(AccountReason reason);
 
 /// How the counts of a view relate to the run, in one sentence; empty: they are exact.

@@ -1,7 +1,6 @@
 /// Tells whether answers come from samples, or only from messages.
 #pragma once
 
-#include <algorithm>
 #include <string_view>
 
 #include "waymark/answers/account.h"
@@ -17,11 +16,8 @@ namespace waymark::answers {
 
 /// Output of programs and units (ITM, STM) without samples of the program counter: nothing is known about code.
 [[nodiscard]] inline bool of_messages(const Answers& answers) {
-    const auto has = [&](AccountReason reason) {
-        return std::any_of(answers.account.begin(), answers.account.end(),
-                           [reason](const AccountRow& row) { return row.reason == reason; });
-    };
-    return of_samples(answers) && has(AccountReason::decoded) && !has(AccountReason::sampled);
+    return of_samples(answers) && has_reason(answers.account, AccountReason::decoded) &&
+           !has_reason(answers.account, AccountReason::sampled);
 }
 
 /// The contents of answers without program flow: `counters`, `messages` or `samples`. Otherwise empty.
