@@ -351,9 +351,16 @@ Result<View> coverage_view(const Answers& answers, const CoverageOptions& option
                               {"not_executed", of.not_executed},
                               {"not_observed", of.not_observed}}});
         const bool hidden = completeness(answers.account).hides != Hides::nothing;
+        // Some of the code that is shown as executed may be other code that was mapped there.
+        const bool uncertain = std::any_of(answers.account.begin(), answers.account.end(), [](const AccountRow& row) {
+            return account_rule(row.reason).state == AccountState::uncertain;
+        });
         std::string ran =
-            fmt::format("{}{} of {} ran", hidden ? "at least " : "", grouped(coverage.functions_that_ran()),
-                        counted(coverage.functions(), "function"));
+            fmt::format("{}{} of {} ran",
+                        uncertain ? "about "
+                        : hidden  ? "at least "
+                                  : "",
+                        grouped(coverage.functions_that_ran()), counted(coverage.functions(), "function"));
         if (const auto unknown = coverage.not_known_whole(options.entered || chosen.is_by_whole_names(), false);
             !unknown.empty())
             ran += fmt::format("; there may be more in {}", fmt::join(unknown, ", "));

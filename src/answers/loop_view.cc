@@ -26,6 +26,14 @@ std::string why_no_loop(const Answers& answers) {
     return trust != answers.trust.end() && !trust->not_known.empty() ? trust->not_known : std::string(no_hardware_loop);
 }
 
+/// Whether trace began anew within the run, so that a loop may have more entries in the trace than in the run.
+bool begins_anew(const Account& account) {
+    return std::any_of(account.begin(), account.end(), [](const AccountRow& row) {
+        return row.reason != AccountReason::decoded && row.reason != AccountReason::before_start &&
+               row.reason != AccountReason::after_end;
+    });
+}
+
 }  // namespace
 
 Result<View> loop_view(const Answers& answers, const LoopOptions& options) {
@@ -96,7 +104,13 @@ Result<View> loop_view(const Answers& answers, const LoopOptions& options) {
     view.table.title = hardware ? hardware_loops : loops_by_flow;
     if (costs)
         view.below.emplace_back("Costs are of all code of a loop, loops inside included, so they do not add up.");
-    if (std::string note = counts_note(answers.account); !note.empty()) view.below.push_back(std::move(note));
+    if (std::string note = counts_note(answers.account); !note.empty()) {
+        if (!hardware && begins_anew(answers.account))
+            note +=
+                "; entries, and so means, are no bounds: where trace begins anew at a loop's entry, it counts as an "
+                "entry";
+        view.below.push_back(std::move(note));
+    }
     return view;
 }
 

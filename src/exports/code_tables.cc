@@ -208,8 +208,8 @@ constexpr std::array loops_columns{
     Column{"source", integer, "source file", "sources.id"},
     Column{"line", integer, meaning::first_line},
     Column{"entries", integer,
-           "times control entered the loop from outside; of a DPU: runs that jump back, where a run that an interrupt "
-           "cuts in two counts once"},
+           "times control entered the loop from outside, or trace began anew at its entry; of a DPU: runs that jump "
+           "back, where a run that an interrupt cuts in two counts once"},
     Column{"iterations", integer, meaning::loop_iterations},
     Column{"cost", integer, "cost of all instructions of the loop in the first metric"},
     Column{"depth", integer, "number of loops it lies in, itself included; 1: the outermost; unknown of a DPU"},

@@ -1004,6 +1004,21 @@ TEST(Views, KindsOfCodeAreKnownFromFiles) {
     EXPECT_EQ(Chosen(a, {}).unknown(), "");
 }
 
+TEST(Views, EntriesOfLoopsAreNoBoundsWhereTraceBeginsAnew) {
+    Answers a = support::small_answers();
+    const auto said = [&] { return loop_view(a, {})->below.back(); };
+    const auto said_of_entries = [&] {
+        return said().find("entries, and so means, are no bounds") != std::string::npos;
+    };
+    a.account = {{.reason = AccountReason::decoded, .instructions = 9}};
+    EXPECT_FALSE(said_of_entries());
+    add(a.account, {.reason = AccountReason::before_start});
+    EXPECT_NE(said().find("they are lower bounds"), std::string::npos);
+    EXPECT_FALSE(said_of_entries());
+    add(a.account, {.reason = AccountReason::off});
+    EXPECT_TRUE(said_of_entries()) << said();
+}
+
 TEST(Views, CoverageIsSortedByWhatIsMissing) {
     Answers a = support::small_answers();
     a.branches[1].not_taken = 0;
@@ -1017,6 +1032,12 @@ TEST(Views, CoverageIsSortedByWhatIsMissing) {
     };
     EXPECT_EQ(functions(), (Texts{"compare", "sort(int*, int)", "main"}));
     EXPECT_EQ(coverage_view(a, options)->below.front(), "3 of 3 functions ran");
+    a.account = {{.reason = AccountReason::decoded, .instructions = 9}, {.reason = AccountReason::overflow}};
+    EXPECT_EQ(coverage_view(a, options)->below.front(), "at least 3 of 3 functions ran");
+    // Code of another file may have run in place of this.
+    a.account.push_back({.reason = AccountReason::shared_address});
+    EXPECT_EQ(coverage_view(a, options)->below.front(), "about 3 of 3 functions ran");
+    a.account.clear();
     Answers less = a;
     for (Instruction& i : less.instructions)
         if (i.function == 2) i.seen = Seen::not_executed;

@@ -47,7 +47,7 @@ inline constexpr Meaning branch_address = "address of the branch", branch_target
 // Loops.
 inline constexpr Meaning loop_head = "first instruction of the loop, to which its back edges lead",
                          loop_tail = "last instruction that leads back to the head",
-                         loop_entries = "times control entered the loop from outside",
+                         loop_entries = "times control entered the loop from outside, or trace began anew at its entry",
                          loop_iterations = "times the loop's head ran",
                          loop_depth = "number of loops it lies in, itself included; 1: the outermost",
                          loop_outer = "head of the loop directly around it",
