@@ -228,7 +228,10 @@ private:
             say(Severity::note,
                 fmt::format("{} do not fit on the timeline", counted(costs_.stays_left_out(), "stay", "stays")));
         if (!completeness(out_.account).strict && said_.problems.empty())
-            say(Severity::good, "Nothing was lost, and every counter adds up to its final value");
+            say(Severity::good,
+                is_part_of_run(out_.account)
+                    ? "Nothing of what was traced was lost, and every counter adds up to its final value"
+                    : "Nothing was lost, and every counter adds up to its final value");
     }
 
     void summary() {
