@@ -303,7 +303,7 @@ equal("r selects what is seen", (await range()).join(), `0,${wanted.instructions
 await go("#/coverage?own=0", ".view-coverage .table");
 const of = (row, what) => (Number(row[what]) > 0 ? Number(row[`${what} executed`]) / Number(row[what]) : "");
 const rowsOf = (list, key) => list.filter((r) => r[key] !== "all").map((r) => [r[key], r.instructions, Number(r["instructions not executed"]) + Number(r["instructions not observed"]), of(r, "lines"), of(r, "directions")].join(" ")).sort().join("\n");
-const shown = (list, key) => list.map((r) => [r[key], r.Instructions, r["Did not run"], r.Lines ?? "", r.Directions ?? ""].join(" ")).sort().join("\n");
+const shown = (list, key) => list.map((r) => [r[key], r.Instructions, r["Not seen to run"], r.Lines ?? "", r.Directions ?? ""].join(" ")).sort().join("\n");
 equal("coverage by file", shown(await table(), "File"), rowsOf(wanted.coverage.file, "file"));
 const summed = () => page.$$eval(".coverage-sum dd", (all) => Object.fromEntries(all.map((d) => [d.dataset.of, [Number(d.dataset.ran), Number(d.dataset.all)]])));
 const all = wanted.coverage.file.find((r) => r.file === "all");
@@ -312,14 +312,14 @@ for (const [page_, command] of [["instructions", "instructions"], ["lines", "lin
 await page.click('.segments >> text="Functions"');
 await frames();
 equal("coverage by function", shown(await table(), "Function"), rowsOf(wanted.coverage.function, "function"));
-await page.click('.segments >> text="Never run"');
+await page.click('.segments >> text="Not seen"');
 await frames();
 equal("functions that never ran", (await table()).length, wanted.coverage.function.filter((r) => r["instructions executed"] === "0" && r.function !== "all").length);
-await page.click('.segments >> text="Code not run"');
+await page.click('.segments >> text="Code not seen"');
 await frames();
 const uncovered = wanted.coverage.uncovered;
 equal("code that did not run", (await table()).map((r) => `${r.Instructions} ${r.Seen}`).sort().join("\n"), uncovered.filter((r) => r.what === "code").map((r) => `${r.instructions} ${r.class}`).sort().join("\n"));
-await page.click('.segments >> text="Ways not taken"');
+await page.click('.segments >> text="Ways not seen"');
 await frames();
 equal("ways not taken", (await table()).map((r) => `${r.Went} ${r["Other way"]}`).sort().join("\n"), uncovered.filter((r) => r.what !== "code").map((r) => `${r.what} ${r.class}`).sort().join("\n"));
 await page.click("text=Only my code");

@@ -156,10 +156,10 @@ function View({ report, place, keep, go, coverage, code }: ViewProps & { coverag
                     options={[
                         { value: "files", name: "Files" },
                         { value: "functions", name: "Functions" },
-                        { value: "never", name: "Never run", title: "Functions of which no instruction ran" },
+                        { value: "never", name: "Not seen", title: "Functions of which no instruction was seen to run" },
                         { value: "lines", name: "Lines" },
-                        { value: "code", name: "Code not run", title: "Stretches of code that did not run, or were not observed" },
-                        { value: "ways", name: "Ways not taken", title: "Directions that a branch which ran never took" },
+                        { value: "code", name: "Code not seen", title: "Stretches of code that did not run, or were not observed" },
+                        { value: "ways", name: "Ways not seen", title: "Directions in which a branch that ran did not go, or was not observed" },
                     ]}
                 />
                 <OwnChoice report={report} place={place} keep={keep} unless />
@@ -173,7 +173,7 @@ function View({ report, place, keep, go, coverage, code }: ViewProps & { coverag
                     <dt>functions</dt>
                     <dd data-of="functions" data-ran={files.ran} data-all={files.functions}>
                         {percent(files.ran, files.functions)}
-                        <p class="quiet">{grouped(files.ran)} of {grouped(files.functions)} ran</p>
+                        <p class="quiet">{files.instructions[2][last]! > 0 ? "at least " : ""}{grouped(files.ran)} of {grouped(files.functions)} ran</p>
                     </dd>
                 </div>
             </dl>
@@ -243,7 +243,7 @@ function classColumns(of: { instructions: Classes; lines: Classes; directions: C
         { id: "instructions", name: "Instructions", number: true, width: "110px", value: (i) => sumOf(instructions, i) },
         {
             id: "missing",
-            name: "Did not run",
+            name: "Not seen to run",
             title: "Instructions that did not run, or were not observed",
             number: true,
             width: "128px",
