@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "support/dpu_elements.h"
+#include "support/sanitized.h"
 #include "support/temporary_folder.h"
 #include "support/tiny_elf.h"
 #include "waymark/analysis/dpu_doubts.h"
@@ -400,7 +401,7 @@ TEST(DpuDoubts, LongIntervalsAreNoDamage) {
 TEST(DpuDoubts, TrueReadingsAreKept) {
     std::mt19937 random(11);
     const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
-    for (unsigned round = 0; round < 400; ++round) {
+    for (unsigned round = 0; round < sized(400U, 120U); ++round) {
         Script script(setup(round % 2 == 0 ? dpu::TraceMode::flow : dpu::TraceMode::task));
         const auto kind = round % 2 == 0 ? ElementKind::flow : ElementKind::task_switch;
         const bool from_start = below(2) == 0, to_end = below(2) == 0;

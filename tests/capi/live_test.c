@@ -1,6 +1,21 @@
 /* Bytes that are fed as they come: whatever the chunks, what is delivered is what the whole file gives. */
 #include "check.h"
 
+/* How many places are cut at: fewer with sanitizers, as in support/sanitized.h, which is C++. */
+enum { MOST_CUTS =
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+           200
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+           200
+#else
+           1000
+#endif
+#else
+           1000
+#endif
+};
+
 enum framing { FRAMED, BARE };
 
 static wm_options* options_for(enum framing framing) {
@@ -71,7 +86,7 @@ static void all_chunkings(enum framing framing, const unsigned char* bytes, size
     wm_capture* capture = NULL;
     OK(wm_open_live(options, &capture, error));
     wm_options_free(options);
-    const size_t cuts = size < 1000 ? size : 1000;
+    const size_t cuts = size < MOST_CUTS ? size : MOST_CUTS;
     for (size_t i = 0; i < cuts + 40; ++i) {
         /* Every size of chunk up to 40, then a cut at every place of the beginning, or spread over the whole. */
         const size_t cut = i < 40 ? 0 : (i - 40) * size / cuts;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "support/corpus.h"
+#include "support/sanitized.h"
 #include "support/spe_capture.h"
 #include "support/temporary_folder.h"
 #include "waymark/capture/capture.h"
@@ -325,7 +326,7 @@ TEST(Doctor, EndsOnAnythingAndSaysSo) {
     const std::vector<std::uint8_t> sound = support::read_file(sort_folder / "capture" / "trace.bin");
     const std::string elf = (sort_folder / "sort.elf").string();
     std::mt19937_64 random(7);
-    for (unsigned i = 0; i < 24; ++i) {
+    for (unsigned i = 0; i < sized(24U, 9U); ++i) {
         std::vector<std::uint8_t> bytes = sound;
         if (i % 3 == 0) {
             bytes.resize(1 + random() % 6000);
@@ -529,7 +530,7 @@ pipeline::Report count_packets(const pipeline::Session& session) {
 // Sentences on damaged frames come from the pipeline; flow, info and report print them too.
 TEST(Doctor, SaysOfDamagedFramesWhatThePipelineSays) {
     const TemporaryFolder folder;
-    const std::vector<std::uint8_t> a = atoms(12), b = atoms(3);
+    const std::vector<std::uint8_t> a = atoms(sized(12U, 4U)), b = atoms(sized(3U, 1U));
     std::vector<std::uint8_t> frames;
     coresight::Formatter formatter(frames);
     for (std::size_t i = 0; 3 * i < b.size(); ++i) {

@@ -81,7 +81,7 @@ TEST_F(Dumps, EmptySinksHoldNoTrace) {
 TEST_F(Dumps, NoiseIsNoCounterTrace) {
     std::mt19937 random(1);
     unsigned recognised = 0;
-    for (unsigned file = 0; file < sized(192U, 48U); ++file) {
+    for (unsigned file = 0; file < sized(192U, 24U); ++file) {
         FileBytesOf bytes(256 + 64 * (file % 16));
         for (std::uint8_t& byte : bytes) {
             byte = static_cast<std::uint8_t>(random());

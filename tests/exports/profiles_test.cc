@@ -166,7 +166,7 @@ TEST(Recursion, NoFormatGrowsWithTheSquareOfItsDepth) {
     const auto pprof = [](const auto& a, ByteSink& sink) { return write_pprof(a, {}, sink); };
     const auto callgrind = [](const auto& a, ByteSink& sink) { return write_callgrind(a, {}, sink); };
     // Paths of more than 512 frames are cut: beyond that depth a format that writes paths is linear, too.
-    constexpr std::size_t depth = sized(4000U, 1500U);
+    constexpr std::size_t depth = sized(4000U, 800U);
     EXPECT_LT(bytes(2 * depth, folded), bytes(depth, folded) * 5 / 2);
     const std::size_t in_speedscope = bytes(2 * depth, speedscope);
     EXPECT_LT(in_speedscope, bytes(depth, speedscope) * 5 / 2);

@@ -188,7 +188,7 @@ void expect_same_when_damaged(const Part& part, char which) {
 TEST(Ways, OfProgramFlowTrace) {
     for (const char* which = synthetic::measured_streams; *which != 0; ++which) {
         SCOPED_TRACE(*which);
-        for (const auto& part : synthetic::measured_stream(*which, sized(60000U, 20000U)).parts)
+        for (const auto& part : synthetic::measured_stream(*which, sized(60000U, 8000U)).parts)
             expect_same_when_damaged<pft::ParallelDecoder>(part, *which);
     }
 }
@@ -196,7 +196,7 @@ TEST(Ways, OfProgramFlowTrace) {
 TEST(Ways, OfEtm4) {
     for (const char* which = synthetic::measured_a64_streams; *which != 0; ++which) {
         SCOPED_TRACE(*which);
-        for (const auto& part : synthetic::measured_a64_stream(*which, sized(60000U, 20000U)).parts)
+        for (const auto& part : synthetic::measured_a64_stream(*which, sized(60000U, 8000U)).parts)
             expect_same_when_damaged<etm4::ParallelDecoder>(part, *which);
     }
 }
