@@ -116,7 +116,7 @@ TEST(Tmc, KeepsTheMarkOfItsTrigger) {
     for (unsigned round = 0; round < 200; ++round) {
         const SinkSetup setup{.buffer = {.kind = SinkKind::etb, .memory_bytes = 256 + 16 * (random() % 64)}};
         Tmc tmc(setup.buffer);
-        ASSERT_EQ(tmc.write_register(Tmc::ffcr, marks | Ffcr::stop_on_trig_evt), "");
+        ASSERT_EQ(tmc.write_register(Tmc::ffcr, marks | Ffcr::trig_on_trig_in | Ffcr::stop_on_trig_evt), "");
         ASSERT_EQ(tmc.write_register(Tmc::trg, static_cast<std::uint32_t>(setup.most_after_trigger() / 4 - 1)), "");
         ASSERT_EQ(tmc.write_register(Tmc::ctl, 1), "");
         Given given;
