@@ -77,6 +77,22 @@ TEST(DpuFolder, ReadsWhatItWrites) {
     }
 }
 
+TEST(DpuFolder, OfEitherByteOrder) {
+    const TemporaryFolder folder;
+    for (const bool little : {false, true}) {
+        DpuCapture written = example(folder.path());
+        written.little_endian = little;
+        written.readout = !little;
+        ASSERT_TRUE(write_dpu_folder(written, folder.path()));
+        folder.write("vtb.bin", std::string(128, '\0'));
+        folder.write("nexus.bin", std::string("x"));
+        const auto read = read_dpu_folder(folder.path());
+        ASSERT_TRUE(read) << read.error().message;
+        EXPECT_EQ(read->little_endian, little);
+        EXPECT_EQ(read->readout, !little);
+    }
+}
+
 TEST(DpuFolder, WithoutMostOfIt) {
     Texts files;
     files.ini = "[dpu]\nversion=1\nlayout=WL-1\nbuffer=vtb.bin\n";
@@ -157,19 +173,23 @@ TEST(DpuFolder, Problems) {
         "nexus=gone.bin\n"
         "[registers]\nDP_TSA=0x20000000\nDP_TEA=0x20000060\nDP_TW=one\nDP_TSA=0\nDP_TC=5\n"
         "[initial]\nA0=1\nA1=0x80000000\ncontext=guest,1,1\n[final]\nA0=1\nA1=1\nA2=1\nB0=1\nB1=1\nB2=1\n"
-        "[eonce]\ncounters=3\n[events]\ndriven=\n[period1]\nDP_TW=0\n[address_map]\n0=1\n[symbols]\nx=y\n[imagse]\n";
+        "[filter0]\nword=0\n[eonce]\ncounters=3\n[events]\ndriven=\n[period1]\nDP_TW=0\n[address_map]\n0=1\n[symbols]"
+        "\nx=y\n[imagse]\n";
     const auto read = files.read();
     ASSERT_TRUE(read.has_value()) << read.error().message;
     std::string all;
     for (const Problem& problem : read->problems) all += to_string(problem) + "\n";
-    for (const char* part : {"byte_order is 'middle'", "dpu_base 0xfff0a800 is not aligned", "has no key 'lines'",
-                             "'one' is no value of 32 bits; register 'DP_TW'", "Register 'DP_TSA' appears again",
-                             "'0x80000000' of key 'A1'", "'guest,1,1' is no context", "gives 1 of 6 counters",
-                             "'3' of key 'counters'", "[period1] needs DP_TW and DP_TC", "'0=1' is no window",
-                             "'x' is not an address", "no section [imagse]; it was ignored. Did you mean 'images'?",
-                             "vtb.bin has 96 bytes, but the buffer from DP_TSA to DP_TEA has 128: it is cut",
-                             "c/gone.bin: there is no such file", "does not give the initial values"})
+    for (const char* part :
+         {"byte_order is 'middle'", "dpu_base 0xfff0a800 is not aligned", "has no key 'lines'", "has no key 'word'",
+          "Section [filter0] needs words", "'one' is no value of 32 bits; register 'DP_TW'",
+          "Register 'DP_TSA' appears again", "'0x80000000' of key 'A1'", "'guest,1,1' is no context",
+          "gives 1 of 6 counters", "'3' of key 'counters'", "[period1] needs DP_TW and DP_TC", "'0=1' is no window",
+          "'x' is not an address", "no section [imagse]; it was ignored. Did you mean 'images'?",
+          "vtb.bin has 96 bytes, but the buffer from DP_TSA to DP_TEA has 128: it is cut",
+          "c/gone.bin: there is no such file", "does not give the initial values"})
         EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
+    // They are known: none.
+    EXPECT_EQ(all.find("the events that were driven"), std::string::npos) << all;
     EXPECT_EQ(read->dpu_base, 0xFFF0A000U);
     EXPECT_EQ(read->registers.size(), 3U);
     EXPECT_TRUE(read->final);

@@ -33,6 +33,12 @@ ModuleMap read(const std::string& text, std::vector<Problem>& problems) {
 TEST(ModuleMap, ReadsBackWhatWasWritten) {
     std::vector<Problem> problems;
     EXPECT_EQ(read(to_text(some_map()), problems), some_map());
+    // Other programs write hexadecimal digits in capitals.
+    std::string capitals = to_text(some_map());
+    const std::size_t line_feed = capitals.find("%0a");
+    ASSERT_NE(line_feed, std::string::npos);
+    capitals.replace(line_feed, 3, "%0A");
+    EXPECT_EQ(read(capitals, problems), some_map());
     EXPECT_TRUE(problems.empty());
 }
 

@@ -497,6 +497,9 @@ TEST(CsCapture, IdsOfTheKernelReplaceThoseOfTheMetadata) {
     // The unit of CPU 0 has no ID by the kernel, so it sent nothing.
     ASSERT_EQ(capture->sources.size(), 1U);
     EXPECT_EQ(capture->sources[0].name, "cpu1");
+    ASSERT_EQ(capture->cores.size(), 1U);
+    EXPECT_EQ(capture->cores[0].name, capture->sources[0].core);
+    EXPECT_EQ(capture->cores[0].type, "ARM-AA64");
     EXPECT_NE(capture->description.find("the unit of CPU 0 wrote no trace"), std::string::npos);
     ASSERT_NE(capture->sources[0].find_register("TRCTRACEIDR"), nullptr);
     EXPECT_EQ(capture->sources[0].find_register("TRCTRACEIDR")->value, 0x33U);

@@ -74,6 +74,12 @@ TEST(PerfCsEtmWriter, Terms) {
     EXPECT_EQ(all.trcconfigr(), 0x1858U);
     EXPECT_EQ(all.event(), "cs_etm/branch_broadcast,cycacc,contextid,timestamp,retstack/u");
     EXPECT_EQ(CsEtmTerms{}.event(), "cs_etm//u");
+    EXPECT_EQ(CsEtmTerms{}.config2(), 0U);
+    // The identifier of a configuration in the upper half; any number but 0.
+    CsEtmTerms strobed;
+    strobed.window = 5000, strobed.period = 10000;
+    EXPECT_NE(strobed.config2() >> 32, 0U);
+    EXPECT_EQ(strobed.config2() & 0xffffffff, 0U);
     EXPECT_EQ(CsEtmTerms::other_trcconfigr_bits() & all.trcconfigr(), 0U);
 }
 

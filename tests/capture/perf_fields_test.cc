@@ -185,6 +185,28 @@ TEST(PerfFields, EachOfTheDescription) {
     EXPECT_TRUE(late.late_time_conversion);
 }
 
+// Bytes of a header and of records at the places where perf has them (docs/spec/perf-cs-etm.md, 3.1).
+TEST(PerfFields, WhatIsWrittenAtTheEdges) {
+    ByteCollector out;
+    PerfWriter writer(out, {event(10)});
+    const std::size_t at = out.bytes().size();
+    writer.time_conversion({10, 20, 30, 40, 50, true});
+    ASSERT_EQ(out.bytes().size(), at + 56);
+    // cap_user_time_zero, without which the others mean nothing, and cap_user_time_short.
+    EXPECT_EQ(out.bytes()[at + 48], 1);
+    EXPECT_EQ(out.bytes()[at + 49], 1);
+    // The last feature of a word of the header, and the first of the next.
+    writer.feature(static_cast<Feature>(63), {1});
+    writer.feature(static_cast<Feature>(64), {1});
+    const auto front = writer.finish();
+    EXPECT_EQ(front[72 + 7] & 0x80, 0x80);
+    EXPECT_EQ(front[72 + 8], 1);
+    // The largest record.
+    const PerfData data = made({event(10)}, [](PerfWriter& w) { w.record(Type::lost_samples, 0, Octets(0xfff0)); });
+    EXPECT_EQ(data.count(Type::lost_samples), 1U);
+    EXPECT_EQ(said(data), "");
+}
+
 // A count and as many words; a count that is too large does not lead beyond the feature.
 TEST(PerfFields, ACommandLineThatIsCut) {
     const PerfData data = made({event(10)}, [](PerfWriter& w) {

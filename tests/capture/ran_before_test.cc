@@ -124,6 +124,10 @@ TEST(RanBefore, WithOneWrongLineNothingIsKnown) {
         EXPECT_NE(problems[0].message.find("What ran before the recording began is not known"), std::string::npos);
     }
     std::vector<Problem> problems;
+    EXPECT_EQ(read_ran_before(head + "\n# of another kind\npath 0x10\n" + tail, "before.txt", problems), std::nullopt);
+    ASSERT_EQ(problems.size(), 1U);
+    EXPECT_EQ(problems[0].line, 6U);
+    problems.clear();
     EXPECT_EQ(read_ran_before("waymark-before 1\ninstructions 7\ncode 1 4\nend\n", "before.txt", problems),
               std::nullopt);
     ASSERT_EQ(problems.size(), 1U);

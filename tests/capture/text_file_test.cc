@@ -8,10 +8,20 @@
 #include <string>
 #include <thread>
 
+#include "../../src/capture/text.h"
 #include "support/temporary_folder.h"
 
 namespace waymark::capture {
 namespace {
+
+TEST(Text, OnePairOfQuotesIsRemoved) {
+    EXPECT_EQ(text::unquote("\"a b\""), "a b");
+    EXPECT_EQ(text::unquote("' a '"), "a");
+    EXPECT_EQ(text::unquote("\"\""), "");
+    EXPECT_EQ(text::unquote("\"'a'\""), "'a'");
+    for (const char* const as_it_is : {"", "\"", "'", "a", "\"a", "a\"", "\"a'"})
+        EXPECT_EQ(text::unquote(as_it_is), as_it_is);
+}
 
 TEST(TextFile, IsReadWhole) {
     TemporaryFolder folder;
