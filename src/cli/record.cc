@@ -89,7 +89,8 @@ waymark::Status choose_unit(RecordOptions& options) {
     if (options.unit.empty() && !record::machine_of(kind.architecture).empty())
         return Error{Errc::usage,
                      fmt::format("{} was built for {}, a Cortex-M: choose --unit mtb (which instructions ran), itm "
-                                 "(messages of software, exceptions, watched variables) or mtb,itm",
+                                 "(messages of software, exceptions, watched variables), stm (messages of software) or "
+                                 "several, such as mtb,itm",
                                  options.flow.program.front(), kind.architecture)};
     const bool is_flow = !is_spe && !is_dpu && !is_cortex_m;
     if (is_flow)
@@ -100,7 +101,7 @@ waymark::Status choose_unit(RecordOptions& options) {
     for (const auto& [only, unit, is_it] : {std::tuple{&options.flow_only, pipeline::flow_unit_names(), is_flow},
                                             {&options.spe_only, std::string("spe"), is_spe},
                                             {&options.dpu_only, std::string("dpu"), is_dpu},
-                                            {&options.cortex_m_only, std::string("mtb and itm"), is_cortex_m}})
+                                            {&options.cortex_m_only, std::string("mtb, itm and stm"), is_cortex_m}})
         for (const CLI::Option* option : *only) {
             const bool for_perf = only == &options.spe_only && PerfRecordOptions::shared_with_spe(option->get_name());
             const bool shared = is_cortex_m && CortexMRecordOptions::shares(option->get_name());
@@ -252,9 +253,8 @@ Run add_record(CLI::App& app) {
             about +
                 "spe: a statistical profiling unit, for AArch64 programs; dpu: a Debug and Profiling Unit of a DSP "
                 "core; a 32-bit Arm program runs instead of DSP code; mtb: the Micro Trace Buffer of a Cortex-M; itm: "
-                "the Instrumentation Trace Macrocell and DWT of a Cortex-M; mtb,itm: both. Default: ete for AArch64, "
-                "ptm for 32-bit "
-                "programs")
+                "the Instrumentation Trace Macrocell and DWT of a Cortex-M; stm: a System Trace Macrocell beside it; "
+                "mtb,itm and so on: several of them. Default: ete for AArch64, ptm for 32-bit programs")
         ->type_name("UNIT")
         ->transform(one_of(units));
     const auto flow_only = [&](CLI::Option* option) {
@@ -351,7 +351,7 @@ Run add_record(CLI::App& app) {
         .add_option(
             "--limit", flow.limit,
             "Stop recording after this number of instructions; the program continues, but ends with --system and "
-            "with --unit mtb and itm. 0: record everything")
+            "with --unit mtb, itm and stm. 0: record everything")
         ->type_name("N")
         ->check(not_negative());
     unit(command
@@ -363,7 +363,7 @@ Run add_record(CLI::App& app) {
     command
         .add_flag("--from-start", options->from_start,
                   "Begin with the first instruction of the process: record the dynamic linker and what else runs "
-                  "before main. --unit spe, dpu, mtb and itm and --system do so by default, and so does --as perf")
+                  "before main. --unit spe, dpu, mtb, itm and stm and --system do so by default, and so does --as perf")
         ->excludes("--start-at");
     unit(command
              .add_option(

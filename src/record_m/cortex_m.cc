@@ -19,6 +19,7 @@
 
 #include "itm_unit.h"
 #include "mtb_unit.h"
+#include "stm_unit.h"
 #include "unit.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot.h"
@@ -73,6 +74,9 @@ Status check_units(const CortexMRecording& o) {
     if (o.itm && (o.ports % 4 != 0 || o.ports > 0xfffffc00))
         return usage(fmt::format(
             "--itm-ports {:#x}: the address is a multiple of 4, and 1,024 bytes must follow it below 2^32", o.ports));
+    if (o.stm && (o.stm_ports % 256 != 0 || o.stm_ports > 0xff000000))
+        return usage(fmt::format(
+            "--stm-ports {:#x}: the address is a multiple of 256, and 16 MiB must follow it below 2^32", o.stm_ports));
     return Nothing{};
 }
 
@@ -159,6 +163,11 @@ public:
                                 ItmUnit::create(options.folder, config,
                                                 {static_cast<std::uint32_t>(options.ports), options.sample_cycles,
                                                  options.exceptions, std::move(watched)}));
+            out->units_.push_back(std::move(unit));
+        }
+        if (options.stm) {
+            WM_ASSIGN_OR_RETURN(auto unit,
+                                StmUnit::create(options.folder, static_cast<std::uint32_t>(options.stm_ports)));
             out->units_.push_back(std::move(unit));
         }
         out->show_program();
@@ -435,11 +444,12 @@ Result<RecordOutcome> record_cortex_m(const CortexMRecording& asked, const ShowR
     WM_RETURN_IF_ERROR(check_units(options));
     WM_ASSIGN_OR_RETURN(const image::ProgramKind kind, image::program_kind(options.program.front()));
     if (machine_of(kind.architecture).empty())
-        return Error{Errc::unsupported,
-                     fmt::format("{} was built for {}; --unit mtb and itm take a program for a Cortex-M without an "
-                                 "operating system (-mcpu=cortex-m33)",
-                                 options.program.front(),
-                                 kind.architecture.empty() ? "cores that it does not name" : kind.architecture)};
+        return Error{
+            Errc::unsupported,
+            fmt::format("{} was built for {}; --unit mtb, itm and stm take a program for a Cortex-M without an "
+                        "operating system (-mcpu=cortex-m33)",
+                        options.program.front(),
+                        kind.architecture.empty() ? "cores that it does not name" : kind.architecture)};
     if (options.machine.empty()) options.machine = machine_of(kind.architecture);
     WM_ASSIGN_OR_RETURN(const fs::path qemu, find_qemu("qemu-system-arm", "qemu-system-arm"));
     WM_ASSIGN_OR_RETURN(const auto recorder, CortexMRecorder::create(options));

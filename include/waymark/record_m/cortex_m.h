@@ -1,5 +1,6 @@
 /// Records the execution of a Cortex-M program under qemu-system-arm, as its Micro Trace Buffer (MTB) and its
-/// Instrumentation Trace Macrocell (ITM) with the Data Watchpoint and Trace unit (DWT) would have traced it.
+/// Instrumentation Trace Macrocell (ITM) with the Data Watchpoint and Trace unit (DWT) would have traced it, and what a
+/// System Trace Macrocell (STM) beside it would have sent.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +21,17 @@ struct CortexMRecording {
     std::string machine;  ///< QEMU's name; empty: by the architecture that the program was built for
     std::vector<std::string> qemu_options;
     bool force = false;
-    bool mtb = false, itm = false;  ///< which units; at least one
-    std::string start_at, stop_at;  ///< addresses or symbols; empty: all
-    std::uint64_t limit = 0;        ///< instructions; 0: all
+    bool mtb = false, itm = false, stm = false;  ///< which units; at least one
+    std::string start_at, stop_at;               ///< addresses or symbols; empty: all
+    std::uint64_t limit = 0;                     ///< instructions; 0: all
 
     std::uint64_t mtb_bytes = 4096;                ///< size of the buffer
     std::optional<std::uint64_t> mtb_watermark{};  ///< tracing stops when this number of bytes is in the buffer
 
-    std::vector<std::string> watch;    ///< variables, by name; as many as there are comparators
-    std::uint64_t sample_cycles = 0;   ///< between samples of the program counter; 0: none
-    std::uint64_t ports = 0xe0000000;  ///< address of the stimulus ports
+    std::vector<std::string> watch;        ///< variables, by name; as many as there are comparators
+    std::uint64_t sample_cycles = 0;       ///< between samples of the program counter; 0: none
+    std::uint64_t ports = 0xe0000000;      ///< address of the stimulus ports
+    std::uint64_t stm_ports = 0x21000000;  ///< address of the extended stimulus ports of the STM
     bool timestamps = true, exceptions = true;
 };
 

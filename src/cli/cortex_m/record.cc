@@ -22,7 +22,7 @@ bool CortexMRecordOptions::shares(std::string_view option) {
 void CortexMRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& added) {
     const auto add = [&](CLI::Option* option) {
         added.push_back(option);
-        return option->group("--unit mtb, itm: how the units are programmed");
+        return option->group("--unit mtb, itm, stm: how the units are programmed");
     };
     const auto add_mtb = [&](CLI::Option* option) { of_mtb.push_back(add(option)); };
     const auto add_itm = [&](CLI::Option* option) { of_itm.push_back(add(option)); };
@@ -63,16 +63,25 @@ void CortexMRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& 
                             "them first can write to memory at this address instead")
                 ->type_name("ADDRESS")
                 ->default_str("0xe0000000"));
+    of_stm.push_back(add(command
+                             .add_option("--stm-ports", stm_ports,
+                                         "Address of the extended stimulus ports of the STM, 256 bytes for each of "
+                                         "65,536 channels. The program writes to memory there; the default is the "
+                                         "PSRAM of an MPS2 board with a Cortex-M3 or M4")
+                             ->type_name("ADDRESS")
+                             ->default_str("0x21000000")));
 }
 
 Result<record::RecordOutcome> run_record_cortex_m(const record::FlowRecording& common, const std::string& unit,
                                                   const CortexMRecordOptions& options,
                                                   const record::ShowRecording& show) {
     record::CortexMRecording to;
-    to.mtb = unit.starts_with("mtb");
-    to.itm = unit.ends_with("itm");
+    to.mtb = unit.find("mtb") != unit.npos;
+    to.itm = unit.find("itm") != unit.npos;
+    to.stm = unit.find("stm") != unit.npos;
     for (const auto& [only, name, has] :
-         {std::tuple{&options.of_mtb, "mtb", to.mtb}, std::tuple{&options.of_itm, "itm", to.itm}})
+         {std::tuple{&options.of_mtb, "mtb", to.mtb}, std::tuple{&options.of_itm, "itm", to.itm},
+          std::tuple{&options.of_stm, "stm", to.stm}})
         for (const CLI::Option* option : *only)
             if (!has && option->count() != 0)
                 return Error{Errc::usage, fmt::format("{} goes with --unit {} only", option->get_name(), name)};
@@ -89,6 +98,7 @@ Result<record::RecordOutcome> run_record_cortex_m(const record::FlowRecording& c
     to.watch = options.watch;
     to.sample_cycles = options.sample_cycles;
     to.ports = options.ports;
+    to.stm_ports = options.stm_ports;
     to.exceptions = !options.no_exceptions;
     to.timestamps = !options.no_timestamps;
     return record::record_cortex_m(to, show);

@@ -1,4 +1,4 @@
-/// `waymark record --unit mtb` and `itm`: a program for a Cortex-M without an operating system.
+/// `waymark record --unit mtb`, `itm` and `stm`: a program for a Cortex-M without an operating system.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,12 +15,14 @@
 namespace waymark::cli {
 
 struct CortexMRecordOptions {
-    static constexpr std::array<const char*, 3> units{"mtb", "itm", "mtb,itm"};
+    static constexpr std::array<const char*, 7> units{"mtb",     "itm",     "stm",        "mtb,itm",
+                                                      "mtb,stm", "itm,stm", "mtb,itm,stm"};
     std::uint64_t mtb_bytes = record::CortexMRecording{}.mtb_bytes, mtb_watermark = 0;
-    std::uint64_t sample_cycles = 0, ports = record::CortexMRecording{}.ports;
+    std::uint64_t sample_cycles = 0, ports = record::CortexMRecording{}.ports,
+                  stm_ports = record::CortexMRecording{}.stm_ports;
     std::vector<std::string> watch;
     bool no_exceptions = false, no_timestamps = false;
-    std::vector<CLI::Option*> of_mtb, of_itm;
+    std::vector<CLI::Option*> of_mtb, of_itm, of_stm;
 
     [[nodiscard]] static bool is_unit(std::string_view name);
     /// Whether an option of program flow units is valid for these units too.

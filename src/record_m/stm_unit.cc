@@ -1,0 +1,103 @@
+#include "stm_unit.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "waymark/core/numbers.h"
+#include "waymark/record/files.h"
+#include "waymark/record_m/stores.h"
+#include "waymark/stm/registers.h"
+
+namespace waymark::record {
+
+namespace {
+
+using protocol::Message;
+using protocol::MessageKind;
+
+constexpr const char *stm_name = "STM_0", *stm_file = "trace_STM_0.bin";
+/// The master of Non-secure writes of the first core, as Arm's platforms number them.
+constexpr std::uint32_t core_master = 64;
+constexpr std::size_t bytes_between_syncs = 1024;
+
+// What an address within the 256 bytes of a channel means (docs/spec/stm.md, 5).
+constexpr std::uint32_t channel_bytes = 256, stm_ports_bytes = 65536 * channel_bytes;
+constexpr std::uint32_t no_mark = 0x10, no_time = 0x08;  // bits of the address
+constexpr std::uint32_t kind_of_packet = 0x60, data = 0x00, flag_or_trigger = 0x60;
+
+}  // namespace
+
+StmUnit::StmUnit(std::filesystem::path file, std::uint32_t ports)
+    : file_(std::move(file)), out_(file_, std::ios::binary), ports_(ports) {}
+
+Result<std::unique_ptr<CoreUnit>> StmUnit::create(const std::filesystem::path& folder, std::uint32_t ports) {
+    std::unique_ptr<StmUnit> unit(new StmUnit(folder / stm_file, ports));
+    if (!unit->out_) return cannot("write", unit->file_);
+    unit->model_.sync();
+    return std::unique_ptr<CoreUnit>(std::move(unit));
+}
+
+void StmUnit::instruction(const CoreInstruction& i, std::uint32_t, std::uint64_t cycle) {
+    if (!enabled_) return;
+    for (const Store& s : stores_of(i))
+        if (s.address - ports_ < stm_ports_bytes) write(s.address - ports_, s.value, s.bytes, cycle);
+}
+
+void StmUnit::write(std::uint32_t offset, std::uint32_t value, std::uint8_t bytes, std::uint64_t cycle) {
+    Message m;
+    m.master = core_master;
+    m.channel = offset / channel_bytes;
+    if ((offset & no_time) == 0) m.timestamp = cycle;
+    if ((offset & kind_of_packet) == data) {
+        m.kind = MessageKind::text;
+        m.value = value;
+        m.value_bytes = bytes;
+        m.marked = (offset & no_mark) == 0;
+    } else if ((offset & kind_of_packet) != flag_or_trigger) {
+        return;  // reserved
+    } else if ((offset & no_mark) == 0) {
+        m.kind = MessageKind::flag;
+        m.marked = true;  // it ends a message
+    } else {
+        m.kind = MessageKind::trigger;
+        constexpr std::uint32_t one_byte = 0xff;
+        m.value = value & one_byte;
+        m.value_bytes = 1;
+    }
+    if (model_.bytes().size() - synchronised_ >= bytes_between_syncs) {
+        model_.sync();
+        synchronised_ = model_.bytes().size();
+    }
+    ++messages_;
+    const auto contents = protocol::contents(m);
+    for (std::size_t i = 0; i + 1 < contents.size(); i += 2)
+        truth_.hash = truth_hash(truth_.hash, contents[i], contents[i + 1]);
+    model_.add(m);
+}
+
+Status StmUnit::finish(const std::string& core, const std::string& core_type, std::uint32_t, capture::Capture& capture,
+                       Truth& truth) {
+    const std::vector<std::uint8_t>& bytes = model_.bytes();
+    out_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    if (!out_.flush()) return cannot("write", file_);
+    stm::Stmtcsr control;
+    control.enable = control.timestamps = control.syncs = true;
+    capture.sources.push_back({.name = stm_name,
+                               .type = "STM",
+                               .core = core,
+                               .core_type = core_type,
+                               .registers = {register_value(control)}});
+    truth_.source = stm_name;
+    truth_.ranges = messages_;
+    truth.sources.push_back(truth_);
+    capture.buffers.push_back(
+        {"STM", capture::Buffer::Format::source_data, "source_data", {file_}, {std::string(stm_name)}});
+    return Nothing{};
+}
+
+std::string StmUnit::summary() const {
+    return fmt::format("{} of the STM ({})", counted(messages_, "message"), counted(model_.bytes().size(), "byte"));
+}
+
+}  // namespace waymark::record

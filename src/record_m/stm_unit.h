@@ -1,0 +1,45 @@
+/// A System Trace Macrocell whose stimulus ports the core writes to.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "unit.h"
+#include "waymark/stm/model.h"
+
+namespace waymark::record {
+
+class StmUnit final : public CoreUnit {
+public:
+    /// `ports`: address of the extended stimulus ports. Errors: `unreadable`: its file cannot be created.
+    [[nodiscard]] static Result<std::unique_ptr<CoreUnit>> create(const std::filesystem::path& folder,
+                                                                  std::uint32_t ports);
+    void enable(bool on) override { enabled_ = on; }
+    void instruction(const CoreInstruction& instruction, std::uint32_t next, std::uint64_t cycle) override;
+    void lost(const CoreInstruction& i, std::uint64_t cycle) override { instruction(i, 0, cycle); }
+    void exception(std::uint32_t, std::optional<std::uint32_t>, std::uint32_t, std::uint64_t) override {}
+    void handler_ended(std::uint32_t, std::uint64_t) override {}
+    void returned(std::uint32_t, std::uint32_t, std::uint32_t, std::uint64_t) override {}
+    [[nodiscard]] Status finish(const std::string& core, const std::string& core_type, std::uint32_t vectors,
+                                capture::Capture& capture, Truth& truth) override;
+    [[nodiscard]] std::string summary() const override;
+    [[nodiscard]] bool any() const override { return messages_ != 0; }
+
+private:
+    StmUnit(std::filesystem::path file, std::uint32_t ports);
+    void write(std::uint32_t offset, std::uint32_t value, std::uint8_t bytes, std::uint64_t cycle);
+
+    const std::filesystem::path file_;
+    std::ofstream out_;
+    const std::uint32_t ports_;
+    stm::Model model_;
+    SourceTruth truth_;  // its ranges stand for messages
+    std::uint64_t messages_ = 0;
+    std::size_t synchronised_ = 0;  // bytes up to the last synchronisation
+    bool enabled_ = false;
+};
+
+}  // namespace waymark::record
