@@ -201,7 +201,7 @@ public:
                                                              const protocol::DecoderOptions& options) const override {
         Config config = config_;
         config.max_walk_bytes = options.max_walk_bytes.value_or(config.max_walk_bytes);
-        return std::make_unique<protocol::DecoderOf<StackDecoder<flow::BatchWriter>>>(config, code, out);
+        return std::make_unique<StreamDecoderOf<StackDecoder<flow::BatchWriter>>>(config, code, out);
     }
     [[nodiscard]] std::unique_ptr<follow::Parallel> parallel_decoder(
         const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,

@@ -25,17 +25,8 @@ struct CutMemory {
 };
 
 /// A decoder on one thread that can also begin at a cut: where a synchronisation point gives nearly all of the state.
-/// The functions up to amid_packet() are the functions of every decoder (follow/decoder.h).
-class Cutting {
+class Cutting : public StreamDecoder {
 public:
-    virtual ~Cutting() = default;
-    virtual void feed(Bytes bytes) = 0;
-    virtual void reset(GapReason why) = 0;
-    virtual void finish() = 0;
-    [[nodiscard]] virtual std::uint64_t packets() const = 0;
-    [[nodiscard]] virtual std::array<Offset, 2> pending() const = 0;
-    [[nodiscard]] virtual bool amid_packet() const = 0;
-
     /// Looks for the first cut whose synchronisation point begins in [from, end) of `bytes`: the index behind it, or
     /// nothing. The next two calls concern the cut that was found last.
     [[nodiscard]] virtual std::optional<std::size_t> find(Bytes bytes, std::size_t from, std::size_t end) = 0;
@@ -64,19 +55,15 @@ public:
 ///     remember(snapshot, memory)  puts it into a state, except for what `carried` has
 ///     carried(memory)             the same as carried(snapshot)
 template <ParallelProtocol Protocol>
-class CuttingDecoder final : public Cutting {
+class CuttingDecoder final : public StreamDecoderOf<typename Protocol::template Decoder<flow::BatchWriter>, Cutting> {
     using Config = typename Protocol::Config;
     using Decoder = typename Protocol::template Decoder<flow::BatchWriter>;
+    using Base = StreamDecoderOf<Decoder, Cutting>;
+    using Base::machine_;
 
 public:
     CuttingDecoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out)
-        : config_(config), decoder_(config_, code, out, nullptr) {}
-    void feed(Bytes bytes) override { decoder_.feed(bytes); }
-    void reset(GapReason why) override { decoder_.reset(why); }
-    void finish() override { decoder_.finish(); }
-    [[nodiscard]] std::uint64_t packets() const override { return decoder_.packets(); }
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_.pending(); }
-    [[nodiscard]] bool amid_packet() const override { return decoder_.amid_packet(); }
+        : Base(config, code, out, nullptr), config_(config) {}
 
     [[nodiscard]] std::optional<std::size_t> find(Bytes bytes, std::size_t from, std::size_t end) override {
         cut_ = Protocol::find_cut(bytes, from, end, config_);
@@ -84,10 +71,10 @@ public:
     }
     [[nodiscard]] std::optional<CutMemory> memory() const override {
         if (!cut_) return {};
-        const auto snapshot = decoder_.snapshot();
+        const auto snapshot = machine_.snapshot();
         auto state = cut_->state;
         state.carry(Decoder::carried(snapshot));
-        if (!Decoder::continues(snapshot, decoder_.offset(), state)) return {};
+        if (!Decoder::continues(snapshot, machine_.offset(), state)) return {};
         return Decoder::memory(snapshot);
     }
     [[nodiscard]] flow::Context context(const CutMemory& memory) const override {
@@ -98,15 +85,14 @@ public:
     void begin(Offset at, const CutMemory& memory) override {
         auto state = cut_->state;
         state.carry(Decoder::carried(memory));
-        decoder_.begin_at(at, state);
-        auto snapshot = decoder_.snapshot();
+        machine_.begin_at(at, state);
+        auto snapshot = machine_.snapshot();
         Decoder::remember(snapshot, memory);
-        decoder_.resume(snapshot);
+        machine_.resume(snapshot);
     }
 
 private:
     const Config config_;
-    Decoder decoder_;
     std::optional<typename Protocol::Cut> cut_;
 };
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "waymark/core/stream_reader.h"
 #include "waymark/core/types.h"
 #include "waymark/follow/parallel.h"
 
@@ -37,38 +38,14 @@ public:
 protected:
     template <class Machine, class... Arguments>
     Machine& hold(Arguments&&... arguments) {
-        auto holder = std::make_unique<HolderOf<Machine>>(std::forward<Arguments>(arguments)...);
-        Machine& machine = holder->machine;
+        auto holder = std::make_unique<StreamDecoderOf<Machine>>(std::forward<Arguments>(arguments)...);
+        Machine& machine = holder->machine();
         held_ = std::move(holder);
         return machine;
     }
 
 private:
-    class Holder {
-    public:
-        virtual ~Holder() = default;
-        virtual void feed(Bytes bytes) = 0;
-        virtual void reset(GapReason why) = 0;
-        virtual void finish() = 0;
-        [[nodiscard]] virtual std::uint64_t packets() const = 0;
-        [[nodiscard]] virtual std::array<Offset, 2> pending() const = 0;
-        [[nodiscard]] virtual bool amid_packet() const = 0;
-    };
-    template <class Machine>
-    class HolderOf final : public Holder {
-    public:
-        template <class... Arguments>
-        explicit HolderOf(Arguments&&... arguments) : machine(std::forward<Arguments>(arguments)...) {}
-        void feed(Bytes bytes) override { machine.feed(bytes); }
-        void reset(GapReason why) override { machine.reset(why); }
-        void finish() override { machine.finish(); }
-        [[nodiscard]] std::uint64_t packets() const override { return machine.packets(); }
-        [[nodiscard]] std::array<Offset, 2> pending() const override { return machine.pending(); }
-        [[nodiscard]] bool amid_packet() const override { return machine.amid_packet(); }
-        Machine machine;
-    };
-
-    std::unique_ptr<Holder> held_;
+    std::unique_ptr<StreamDecoder> held_;
 };
 
 /// The same on several threads, made by make_parallel: with larger chunks, more cores have work at once. Memory: about

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "waymark/core/stream_reader.h"
 #include "waymark/flow/blocks.h"
 #include "waymark/follow/block_cache.h"
 
@@ -40,17 +41,11 @@ struct ParallelOptions {
     bool ways = false;  ///< Ranges::counted: also count the targets of indirect branches
 };
 
-/// A stream that is decoded on several threads. It has the calls of any decoder.
-class Parallel {
+/// A stream that is decoded on several threads.
+class Parallel : public StreamDecoder {
 public:
-    virtual ~Parallel() = default;
-    virtual void feed(Bytes bytes) = 0;
-    virtual void reset(GapReason why) = 0;
-    virtual void finish() = 0;
+    /// Delivers all elements of the bytes fed so far.
     virtual void flush() = 0;
-    [[nodiscard]] virtual std::uint64_t packets() const = 0;
-    [[nodiscard]] virtual std::array<Offset, 2> pending() const = 0;
-    [[nodiscard]] virtual bool amid_packet() const = 0;
     /// Ranges::counted: execution count of each edge so far.
     [[nodiscard]] virtual std::vector<std::uint64_t> counts() const = 0;
     /// Ranges::counted: the sum of the cycles that came with ranges.

@@ -19,24 +19,6 @@
 
 namespace waymark::protocol {
 
-/// `D` is a decoder: D(config, code, out) with feed, reset, finish, packets, pending, amid_packet.
-template <class D>
-class DecoderOf final : public Decoder {
-public:
-    template <class Config>
-    DecoderOf(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out)
-        : decoder_(config, code, out) {}
-    void feed(Bytes bytes) override { decoder_.feed(bytes); }
-    void reset(GapReason why) override { decoder_.reset(why); }
-    void finish() override { decoder_.finish(); }
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_.pending(); }
-    [[nodiscard]] bool amid_packet() const override { return decoder_.amid_packet(); }
-    [[nodiscard]] std::uint64_t packets() const override { return decoder_.packets(); }
-
-private:
-    D decoder_;
-};
-
 /// One more walker of core/wire.h: fields → FieldVisitor.
 class VisitFields {
 public:
@@ -232,8 +214,8 @@ public:
         auto config = this->config_;
         config.max_walk_bytes = options.max_walk_bytes.value_or(config.max_walk_bytes);
         if (options.kind == DecoderKind::reference)
-            return std::make_unique<DecoderOf<ReferenceDecoder>>(config, code, out);
-        return std::make_unique<DecoderOf<Decoder>>(config, code, out);
+            return std::make_unique<StreamDecoderOf<ReferenceDecoder>>(config, code, out);
+        return std::make_unique<StreamDecoderOf<Decoder>>(config, code, out);
     }
     void named_addresses(Bytes stream, const std::function<void(const follow::Place&)>& take) const override {
         Named taken(this->config_, take);

@@ -14,27 +14,14 @@
 
 #include "waymark/core/gap.h"
 #include "waymark/core/packet_parser.h"
+#include "waymark/core/stream_reader.h"
 #include "waymark/core/types.h"
 
 namespace waymark::protocol {
 
 using wire::Extent;
 
-/// Reads the bytes of one source, in chunks of any size.
-class Reader {
-public:
-    virtual ~Reader() = default;
-    /// The next bytes of the stream, borrowed for the call.
-    virtual void feed(Bytes bytes) = 0;
-    /// The next bytes do not follow the bytes before: `why` is framing, missing or stopped.
-    virtual void reset(GapReason why) = 0;
-    /// The stream ends here.
-    virtual void finish() = 0;
-    /// Stream positions that the reader will still report: where its unfinished packets began.
-    [[nodiscard]] virtual std::array<Offset, 2> pending() const = 0;
-    /// The bytes fed so far end inside a packet: the next bytes complete it.
-    [[nodiscard]] virtual bool amid_packet() const = 0;
-};
+using Reader = StreamReader;
 
 /// Takes the fields of a packet or register, in the order of its description.
 class FieldVisitor {

@@ -108,11 +108,7 @@ struct DecoderOptions {
 };
 
 /// Packets + program → flow, on one thread.
-class Decoder : public Reader {
-public:
-    /// Whole packets met so far.
-    [[nodiscard]] virtual std::uint64_t packets() const = 0;
-};
+using Decoder = StreamDecoder;
 
 // ---- recognising bytes
 
