@@ -135,22 +135,15 @@ Status write_described(const ExaminationReport& report, const fs::path& folder);
 bool is_written(const ExaminedSource& source) { return source.has_flow() || source.has_messages(); }
 
 /// Counts the messages of a stream.
-class MessageCount final : public pipeline::Consumer, private protocol::MessageListener {
+class MessageCount final : public pipeline::ReaderConsumer, private protocol::MessageListener {
 public:
-    MessageCount(const protocol::MessageSource& source, Decoded& out) : out_(out), reader_(source.messages(*this)) {}
-    void feed(Bytes bytes) override { reader_->feed(bytes); }
-    void reset(GapReason why) override { reader_->reset(why); }
-    void finish() override { reader_->finish(); }
-    void flush() override {}
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return reader_->pending(); }
-    [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
+    MessageCount(const protocol::MessageSource& source, Decoded& out) : out_(out) { reader_ = source.messages(*this); }
 
 private:
     void message(const protocol::Message& message) override {
         ++(message.kind == protocol::MessageKind::damage ? out_.damages : out_.messages);
     }
     Decoded& out_;
-    std::unique_ptr<protocol::Reader> reader_;
 };
 
 }  // namespace

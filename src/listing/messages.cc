@@ -151,7 +151,7 @@ private:
 };
 
 /// Lists the messages of one source as they arrive.
-class MessageListing::Source final : public pipeline::Consumer, private protocol::MessageListener {
+class MessageListing::Source final : public pipeline::ReaderConsumer, private protocol::MessageListener {
 public:
     Source(Lines& lines, const pipeline::StreamInfo& stream, const protocol::MessageSource& source)
         : lines_(lines), stream_(stream) {
@@ -165,23 +165,19 @@ public:
         if (auto* const held = dynamic_cast<protocol::HeldMessages*>(reader_.get()); held != nullptr)
             lines_.held.push_back(held);
     }
-    void feed(Bytes bytes) override { reader_->feed(bytes); }
-    void reset(GapReason why) override { reader_->reset(why); }
     void finish() override {
         std::erase(lines_.held, dynamic_cast<protocol::HeldMessages*>(reader_.get()));
         reader_->finish();
         if (records_) records_->finish();
         open_.finish();
     }
-    void flush() override {}
     [[nodiscard]] std::array<Offset, 2> pending() const override {
-        std::array<Offset, 2> out = reader_->pending();
+        std::array<Offset, 2> out = ReaderConsumer::pending();
         if (records_) out[0] = std::min(out[0], records_->first_open().value_or(out[0]));
         return out;
     }
     /// The place of a message is requested later, as long as the message is incomplete.
     [[nodiscard]] std::optional<Offset> held_from() const override { return pending()[0]; }
-    [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
     [[nodiscard]] const flow::Troubles& troubles() const { return troubles_; }
 
 private:
@@ -210,7 +206,6 @@ private:
     Lines& lines_;
     const pipeline::StreamInfo stream_;
     std::unique_ptr<syst::Records> records_;
-    std::unique_ptr<protocol::Reader> reader_;
     pipeline::MessageLines open_{
         [this](const pipeline::MessageLines::Line& line) { lines_.put_text(line.first, stream_, line.text); }};
     flow::Troubles troubles_;

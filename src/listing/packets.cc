@@ -10,24 +10,22 @@ namespace waymark::listing {
 namespace {
 
 /// Writes the packets of one source as they arrive.
-class SourcePackets final : public pipeline::Consumer, private protocol::PacketListener {
+class SourcePackets final : public pipeline::ReaderConsumer, private protocol::PacketListener {
 public:
-    SourcePackets(PacketLines& lines, const pipeline::StreamInfo& stream)
-        : lines_(lines), stream_(stream), reader_(stream.source.configuration->list(*this)) {}
+    SourcePackets(PacketLines& lines, const pipeline::StreamInfo& stream) : lines_(lines), stream_(stream) {
+        reader_ = stream.source.configuration->list(*this);
+    }
 
     void feed(Bytes bytes) override {
         recent_.add(bytes);
         reader_->feed(bytes);
         recent_.forget(reader_->pending()[0]);
     }
-    void reset(GapReason why) override { reader_->reset(why); }
     void finish() override {
         reader_->finish();
         show_break();
     }
     void flush() override { show_break(); }
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return reader_->pending(); }
-    [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
     /// Its gaps.
     [[nodiscard]] const flow::Troubles& troubles() const { return troubles_; }
 
@@ -84,7 +82,6 @@ private:
 
     PacketLines& lines_;
     const pipeline::StreamInfo stream_;
-    std::unique_ptr<protocol::Reader> reader_;
     RecentBytes recent_;
     flow::Troubles troubles_;
     std::optional<Gap> break_;  // the last gap without bytes, not yet shown

@@ -147,19 +147,11 @@ private:
     std::uint64_t packets_ = 0;
 };
 
-class ListingConsumer final : public Consumer {
+class ListingConsumer final : public ReaderConsumer {
 public:
-    ListingConsumer(const StreamInfo& stream, protocol::PacketListener& listener)
-        : reader_(stream.source.configuration->list(listener)) {}
-    void feed(Bytes bytes) override { reader_->feed(bytes); }
-    void reset(GapReason why) override { reader_->reset(why); }
-    void finish() override { reader_->finish(); }
-    void flush() override {}
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return reader_->pending(); }
-    [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
-
-private:
-    std::unique_ptr<protocol::Reader> reader_;
+    ListingConsumer(const StreamInfo& stream, protocol::PacketListener& listener) {
+        reader_ = stream.source.configuration->list(listener);
+    }
 };
 
 }  // namespace

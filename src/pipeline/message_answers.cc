@@ -114,25 +114,17 @@ struct Watched {
 };
 
 /// Summarises the messages of one source in one buffer. Memory is bounded by places of code, not by messages.
-class Gathered final : public Consumer, private protocol::MessageListener {
+class Gathered final : public ReaderConsumer, private protocol::MessageListener {
 public:
     Gathered(const StreamInfo& stream, const protocol::MessageSource& from, const FlowAnswersOptions& options)
-        : source(stream.source),
-          buffer(stream.buffer.name),
-          clock(from.clock()),
-          offsets_(stream.offsets),
-          reader_(from.messages(*this)) {
+        : source(stream.source), buffer(stream.buffer.name), clock(from.clock()), offsets_(stream.offsets) {
+        reader_ = from.messages(*this);
         if (options.timeline) timeline.emplace(stream.source, options.most_slices);
     }
-    void feed(Bytes bytes) override { reader_->feed(bytes); }
-    void reset(GapReason why) override { reader_->reset(why); }
     void finish() override {
-        reader_->finish();
+        ReaderConsumer::finish();
         if (timeline) timeline->finish();
     }
-    void flush() override {}
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return reader_->pending(); }
-    [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
 
     const Source& source;
     const std::string buffer, clock;
@@ -242,7 +234,6 @@ private:
     }
 
     const OffsetMap& offsets_;
-    std::unique_ptr<protocol::Reader> reader_;
 };
 
 using Streams = std::deque<const Gathered*>;

@@ -59,15 +59,11 @@ private:
 };
 
 /// Sums up the messages of one stream, as is done for ranges.
-class MessageSums final : public pipeline::Consumer, private protocol::MessageListener {
+class MessageSums final : public pipeline::ReaderConsumer, private protocol::MessageListener {
 public:
-    MessageSums(const protocol::MessageSource& source, SourceTruth& out) : out_(out), reader_(source.messages(*this)) {}
-    void feed(Bytes bytes) override { reader_->feed(bytes); }
-    void reset(GapReason why) override { reader_->reset(why); }
-    void finish() override { reader_->finish(); }
-    void flush() override {}
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return reader_->pending(); }
-    [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
+    MessageSums(const protocol::MessageSource& source, SourceTruth& out) : out_(out) {
+        reader_ = source.messages(*this);
+    }
 
 private:
     void message(const protocol::Message& message) override {
@@ -78,7 +74,6 @@ private:
     }
 
     SourceTruth& out_;
-    std::unique_ptr<protocol::Reader> reader_;
 };
 
 std::vector<PacketNear> packets_around(const pipeline::Session& session, const pipeline::Source& source, Offset place) {

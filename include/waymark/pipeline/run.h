@@ -19,6 +19,7 @@
 #include "waymark/flow/flow.h"
 #include "waymark/pipeline/flow_filter.h"
 #include "waymark/pipeline/session.h"
+#include "waymark/protocol/packets.h"
 
 namespace waymark::pipeline {
 
@@ -51,6 +52,21 @@ public:
     [[nodiscard]] virtual std::optional<Offset> held_from() const { return std::nullopt; }
     /// Whether the bytes fed so far end inside a packet: then the next bytes belong to it. False where that is unknown.
     [[nodiscard]] virtual bool amid_packet() { return false; }
+};
+
+/// A consumer that gives the bytes to a protocol's reader. The reader usually has the derived class as its listener, so
+/// the derived class makes the reader in the body of its constructor.
+class ReaderConsumer : public Consumer {
+public:
+    void feed(Bytes bytes) override { reader_->feed(bytes); }
+    void reset(GapReason why) override { reader_->reset(why); }
+    void finish() override { reader_->finish(); }
+    void flush() override {}
+    [[nodiscard]] std::array<Offset, 2> pending() const override { return reader_->pending(); }
+    [[nodiscard]] bool amid_packet() override { return reader_->amid_packet(); }
+
+protected:
+    std::unique_ptr<protocol::Reader> reader_{};
 };
 
 using MakeConsumer = std::function<std::unique_ptr<Consumer>(const StreamInfo&)>;
