@@ -12,6 +12,7 @@
 #include "waymark/etm3/registers.h"
 #include "waymark/flow/each_instruction.h"
 #include "waymark/pft/exceptions.h"
+#include "waymark/pft/unit.h"
 
 namespace waymark::etm3 {
 
@@ -113,17 +114,8 @@ public:
             return wrong(
                 fmt::format("--core {} is not offered with --unit etmv3; {} is", options.core, defaults().core));
         if (options.return_stack) return wrong("--return-stack: an ETMv3 has no return stack");
-        if (options.context_id_bytes > 4 || options.context_id_bytes == 3)
-            return wrong(fmt::format("--context-id {}: the Context ID has 1, 2 or 4 bytes, or 0 for none",
-                                     options.context_id_bytes));
-        if (options.sync_bytes > 4095)
-            return wrong(fmt::format("--sync {}: ETMSYNCFR holds at most 4095 bytes", options.sync_bytes));
-        if (options.fifo_bytes != 0 && options.fifo_bytes < 32)
-            return wrong(fmt::format("--fifo {}: a FIFO holds at least 32 bytes, or 0 for one that never fills",
-                                     options.fifo_bytes));
+        WM_RETURN_IF_ERROR(pft::check_macrocell(options));
         if (options.speculation_depth != 0) return wrong("--speculation: an ETMv3 does not trace speculation");
-        if (options.drain_cycles == 0)
-            return wrong("--drain 0: at least one cycle passes while four bytes leave the FIFO");
         if (options.cycle_threshold != 0) return wrong("--cycle-threshold: an ETMv3 counts cycles with every P-header");
         if (options.programmed())
             return wrong(

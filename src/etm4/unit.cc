@@ -300,11 +300,7 @@ public:
             return wrong(
                 fmt::format("--sync {}: TRCSYNCPR takes a power of two from 256 to 1048576 bytes, or 0 for none",
                             options.sync_bytes));
-        if (options.fifo_bytes != 0 && options.fifo_bytes < 64)
-            return wrong(fmt::format("--fifo {}: a FIFO holds at least 64 bytes, or 0 for one that never fills",
-                                     options.fifo_bytes));
-        if (options.drain_cycles == 0)
-            return wrong("--drain 0: at least one cycle passes while four bytes leave the FIFO");
+        WM_RETURN_IF_ERROR(flow::check_fifo(options, 64));
         if (options.speculation_depth == 1 || options.speculation_depth > most_speculation)
             return wrong(fmt::format("--speculation {}: from 2 to {} P0 elements wait for their commit, or 0 for none",
                                      options.speculation_depth, most_speculation));

@@ -247,17 +247,8 @@ public:
             return wrong(fmt::format("--core {} is not offered; cortex-a9 and cortex-a15 are", options.core));
         if (options.return_stack && options.branch_broadcast)
             return wrong("--return-stack and --branch-broadcast exclude each other: a PTM does not allow both");
-        if (options.context_id_bytes > 4 || options.context_id_bytes == 3)
-            return wrong(fmt::format("--context-id {}: the Context ID has 1, 2 or 4 bytes, or 0 for none",
-                                     options.context_id_bytes));
-        if (options.sync_bytes > 4095)
-            return wrong(fmt::format("--sync {}: ETMSYNCFR holds at most 4095 bytes", options.sync_bytes));
-        if (options.fifo_bytes != 0 && options.fifo_bytes < 32)
-            return wrong(fmt::format("--fifo {}: a FIFO holds at least 32 bytes, or 0 for one that never fills",
-                                     options.fifo_bytes));
+        WM_RETURN_IF_ERROR(check_macrocell(options));
         if (options.speculation_depth != 0) return wrong("--speculation: a PTM does not trace speculation");
-        if (options.drain_cycles == 0)
-            return wrong("--drain 0: at least one cycle passes while four bytes leave the FIFO");
         if (options.cycle_threshold != 0)
             return wrong("--cycle-threshold: a PTM counts cycles with every packet that can carry a count");
         const auto fits = [](Address a) { return a.value <= 0xffffffff; };
@@ -337,6 +328,15 @@ public:
 };
 
 }  // namespace
+
+Status check_macrocell(const flow::UnitOptions& options) {
+    if (options.context_id_bytes > 4 || options.context_id_bytes == 3)
+        return Error{Errc::usage, fmt::format("--context-id {}: the Context ID has 1, 2 or 4 bytes, or 0 for none",
+                                              options.context_id_bytes)};
+    if (options.sync_bytes > 4095)
+        return Error{Errc::usage, fmt::format("--sync {}: ETMSYNCFR holds at most 4095 bytes", options.sync_bytes)};
+    return flow::check_fifo(options, 32);
+}
 
 const flow::UnitFactory& unit_factory() {
     static const Factory factory;

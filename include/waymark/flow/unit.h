@@ -105,6 +105,9 @@ struct UnitOptions {
     }
 };
 
+/// Whether the FIFO of a unit can have `fifo_bytes`, at least `least_bytes` or none, and `drain_cycles`. Errc::usage.
+[[nodiscard]] Status check_fifo(const UnitOptions& options, unsigned least_bytes);
+
 /// Calls come in the order of execution; cycles never decrease. A cycle is also a tick of the trace timestamp.
 class Unit {
 public:

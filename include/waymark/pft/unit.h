@@ -5,6 +5,10 @@
 
 namespace waymark::pft {
 
+/// What a PTM and an ETMv3 can both have: sizes of the Context ID, of the synchronisation period and of the FIFO.
+/// Errc::usage.
+[[nodiscard]] Status check_macrocell(const flow::UnitOptions& options);
+
 /// Macrocells of a Cortex-A9 (PFT v1.0) and a Cortex-A15 (PFT v1.1).
 [[nodiscard]] const flow::UnitFactory& unit_factory();
 
