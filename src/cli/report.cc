@@ -74,14 +74,7 @@ Status note_window(answers::Answers& answers, const analysis::FlowWindow& window
 }
 
 ExitStatus report(const ReportCommandOptions& options) {
-    if (!(options.most_megabytes >= 0.5 && options.most_megabytes <= 500)) {
-        say("error", fmt::format("--max-size takes megabytes from 0.5 to 500, not {}", options.most_megabytes));
-        return usage;
-    }
-    if (report::built_in_page().empty()) {
-        say("error", report::why_no_page());
-        return usage;
-    }
+    if (const Status possible = check_page(options.most_megabytes); !possible) return fail(possible.error());
     analysis::FlowWindow window;
     if (!options.window.empty()) {
         auto read = read_window(options.window);
@@ -162,6 +155,13 @@ ExitStatus report(const ReportCommandOptions& options) {
 bool is_of_flow(const answers::Answers& answers) {
     const pipeline::Protocol* const protocol = pipeline::protocol_of_unit(answers.unit);
     return protocol != nullptr && protocol->decodes_flow();
+}
+
+Status check_page(double most_megabytes) {
+    if (!(most_megabytes >= 0.5 && most_megabytes <= 500))
+        return Error{Errc::usage, fmt::format("--max-size takes megabytes from 0.5 to 500, not {}", most_megabytes)};
+    if (report::built_in_page().empty()) return Error{Errc::usage, std::string(report::why_no_page())};
+    return Nothing{};
 }
 
 void note_missing_symbols(answers::Answers& answers) {

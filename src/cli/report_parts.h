@@ -9,6 +9,8 @@
 
 namespace waymark::cli {
 
+/// Whether a page can be made, of at most `most_megabytes` (`--max-size`). Errc::usage.
+[[nodiscard]] Status check_page(double most_megabytes);
 /// Whether the unit traces program flow, as opposed to samples or counters.
 [[nodiscard]] bool is_of_flow(const answers::Answers& answers);
 /// If functions have no names, notes how to get them.

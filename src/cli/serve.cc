@@ -61,14 +61,7 @@ Result<std::optional<pipeline::Session>> session_of(const AnswersOptions& option
 }
 
 ExitStatus run_server(const ServeCommandOptions& options) {
-    if (!(options.most_megabytes >= 0.5 && options.most_megabytes <= 500)) {
-        say("error", fmt::format("--max-size takes megabytes from 0.5 to 500, not {}", options.most_megabytes));
-        return usage;
-    }
-    if (report::built_in_page().empty()) {
-        say("error", report::why_no_page());
-        return usage;
-    }
+    if (const Status possible = check_page(options.most_megabytes); !possible) return fail(possible.error());
     AnswersOptions wanted = options.answers;
     wanted.calls = wanted.timeline = wanted.instructions = wanted.disassembly = wanted.inlined = true;
     wanted.all_functions = wanted.without_code = true;
