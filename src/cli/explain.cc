@@ -333,11 +333,12 @@ std::string bits_text(const FieldReference& f) {
     return f.hi == f.lo ? std::to_string(f.hi) : fmt::format("{}:{}", f.hi, f.lo);
 }
 
-/// `0x418`, or `0x400 to 0x478, 16 registers`.
+/// ` at 0x418`, or ` at 0x400 to 0x478, 16 registers`; empty for what has no place.
 std::string place_text(const doctor::NamedRegister& named) {
     const RegisterReference& r = named.unit.registers.front();
-    if (r.places.size() == 1 || named.index) return r.places[named.index.value_or(0)];
-    return fmt::format("{} to {}, {} registers", r.places.front(), r.places.back(), r.places.size());
+    if (r.places.empty()) return {};
+    if (r.places.size() == 1 || named.index) return fmt::format(" at {}", r.places[named.index.value_or(0)]);
+    return fmt::format(" at {} to {}, {} registers", r.places.front(), r.places.back(), r.places.size());
 }
 std::string name_text(const doctor::NamedRegister& named) {
     const RegisterReference& r = named.unit.registers.front();
@@ -346,10 +347,10 @@ std::string name_text(const doctor::NamedRegister& named) {
 
 void print_register(Output& out, const doctor::NamedRegister& named, std::size_t columns) {
     const RegisterReference& r = named.unit.registers.front();
-    print_indented(out,
-                   fmt::format("{}, {}: {}, {} bits at {}", name_text(named), r.title, named.unit.title, r.bits,
-                               place_text(named)),
-                   "", columns);
+    print_indented(
+        out,
+        fmt::format("{}, {}: {}, {} bits{}", name_text(named), r.title, named.unit.title, r.bits, place_text(named)),
+        "", columns);
     if (!r.purpose.empty()) print_indented(out, r.purpose, "", columns);
     if (!named.fields.empty()) out.write("\n");
     std::size_t wide = 0;

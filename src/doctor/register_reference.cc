@@ -125,12 +125,14 @@ std::string document_of(const UnitReference& unit) {
         unit.title, unit.specification);
     out += "| Register | Place | Title |\n|---|---|---|\n";
     for (const RegisterReference& r : unit.registers)
-        out += fmt::format("| [{0}](#{1}) | {2} | {3} |\n", r.name, lower(r.name), r.places.front(), cell(r.title));
+        out += fmt::format("| [{0}](#{1}) | {2} | {3} |\n", r.name, lower(r.name),
+                           r.places.empty() ? "–" : r.places.front(), cell(r.title));
     for (const RegisterReference& r : unit.registers) {
         out += fmt::format("\n## {}\n\n", r.name);
         std::string title(r.title);
         if (!title.empty()) title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
-        out += fmt::format("{}: {} bits at {}", title, r.bits, r.places.front());
+        out += fmt::format("{}: {} bits", title, r.bits);
+        if (!r.places.empty()) out += fmt::format(" at {}", r.places.front());
         if (r.places.size() > 1) out += fmt::format(" to {}, {} registers", r.places.back(), r.places.size());
         out += '.';
         if (!r.purpose.empty()) out += fmt::format(" {}", r.purpose);

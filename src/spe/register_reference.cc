@@ -132,7 +132,7 @@ constexpr RegisterMeaning meanings[] = {
     {"PMCR_EL0", "Only the fields that freeze performance counters."},
     {"PMCR_EL0.FZS", "1: they freeze when profiling stops, with PMBLIMITR_EL1.PMFZ"},
     {"PMCR_EL0.FZO", "1: they freeze when one of them overflows"},
-    {"PSTATE", "State of the processing element, not a register of the extension."},
+    {"PSTATE", "The state of the processing element; no register of the extension."},
     {"PSTATE.SM", "1: streaming mode"},
     {"PSTATE.nRW", "1: AArch32, where nothing is sampled"},
     {"PSTATE.EL", "the exception level"},
@@ -144,7 +144,7 @@ UnitReference register_reference() {
     UnitReference out{"Statistical Profiling Extension (SPE)", "spe", "spe", {}};
     const Registers all;
     Registers::for_each(all, [&]<class Register>(const Register&) {
-        std::string place = Register::name == Pstate::name ? "not a register" : to_text(Register::encoding);
+        std::string place = Register::name == Pstate::name ? std::string() : to_text(Register::encoding);
         out.registers.push_back(reference_of<Register>(std::move(place), meanings));
     });
     return out;

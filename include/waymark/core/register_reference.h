@@ -27,11 +27,12 @@ struct FieldReference {
 /// A register as the reference shows it, or a group of equal registers: TRCACVR0 to TRCACVR15.
 struct RegisterReference {
     std::string_view name, title;
-    std::vector<std::string> places;     ///< of each register of the group: `0x010`, `S3_0_C9_C9_0`
+    std::vector<std::string> places;     ///< of each register of the group: `0x010`, `S3_0_C9_C9_0`; empty: it has none
     unsigned bits = 32;                  ///< of its value: 32 or 64
     std::string_view purpose;            ///< a sentence or two; may be empty
     std::vector<FieldReference> fields;  ///< from the highest bit down, without reserved bits
     unsigned first = 0;                  ///< number of the first register of a group in names
+    std::span<const RegisterMeaning> meanings{};  ///< the unit's table of meanings; empty: it has none
 };
 
 /// The registers of one kind of unit.
@@ -51,16 +52,17 @@ struct UnitReference {
     return meaning_of(table, name.substr(dot));
 }
 
-/// The reference of a register of this type, of which the first is at `place`. `fields_of()` says which fields it has;
-/// `table` lives as long as the result.
+/// The reference of a register of this type, of which the first is at `place` (empty: it is no register of a bus).
+/// `fields_of()` says which fields it has; `table` lives as long as the result.
 template <class Register>
 [[nodiscard]] RegisterReference reference_of(std::string place, std::span<const RegisterMeaning> table) {
     RegisterReference out;
     out.name = Register::name;
     out.title = Register::title;
-    out.places.push_back(std::move(place));
+    if (!place.empty()) out.places.push_back(std::move(place));
     out.bits = 8 * register_bytes<Register>;
     out.purpose = meaning_of(table, Register::name);
+    out.meanings = table;
     for (const RegisterField& field : fields_of(Register{})) {
         if (field.reserved() || field.name.starts_with("other[") || field.name == "reserved") continue;
         out.fields.push_back({field.name, field.hi, field.lo,
