@@ -75,7 +75,7 @@ class Etm4Class : public testing::TestWithParam<DecoderClass> {};
 TEST_P(Etm4Class, GivesWhatRan) {
     const DecoderClass& c = GetParam();
     std::uint64_t ranges = 0, cancelled = 0;
-    const std::uint64_t programs = test::programs(sized(40U, 8U));
+    const std::uint64_t programs = test::programs(sized(40U, 4U));
     for (std::uint64_t seed = 1; seed <= programs; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         Simulation simulation(c.config, seed, c.options);
@@ -114,7 +114,7 @@ TEST(Etm4Decoder, JoinsAtEverySynchronisation) {
         for (std::uint64_t seed = 1; seed <= sized(6U, 2U); ++seed) {
             SCOPED_TRACE(c.name + ", seed " + std::to_string(seed));
             Simulation simulation(c.config, seed, c.options);
-            simulation.run(sized(400U, 200U));  // the test takes the square of the steps
+            simulation.run(sized(400U, 100U));  // the test takes the square of the steps
             for (const std::size_t at : syncs(simulation.bytes)) {
                 const Bytes tail = Bytes(simulation.bytes).subspan(at);
                 const std::vector<Element> elements = test::decode<ReferenceDecoder>(tail, c.config, simulation.memory);
@@ -152,7 +152,7 @@ void expect_ordered_gaps(const std::vector<Element>& elements, std::size_t size)
 TEST(Etm4Decoder, DamagedStreamsEndAndAgree) {
     wire::Random random(7);
     for (const DecoderClass& c : decoder_classes())
-        for (std::uint64_t seed = 1; seed <= sized(10U, 3U); ++seed) {
+        for (std::uint64_t seed = 1; seed <= sized(10U, 2U); ++seed) {
             SCOPED_TRACE(c.name + ", seed " + std::to_string(seed));
             Simulation simulation(c.config, seed, c.options);
             simulation.run(300);

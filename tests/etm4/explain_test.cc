@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "etm4/support.h"
+#include "support/sanitized.h"
 #include "waymark/core/byte_sink.h"
 #include "waymark/etm4/access.h"
 #include "waymark/etm4/model.h"
@@ -174,7 +175,7 @@ Says says(const UnitExplanation& e, const protocol::TracedLevel& level) {
 // holds if explain() gets a part of the registers. All three answers come often.
 TEST(Etm4Explain, AgreesWithTheModel) {
     unsigned none = 0, all = 0, part_seen = 0, none_of_fewer = 0;
-    for (std::uint64_t seed = 0; seed < 600; ++seed) {
+    for (std::uint64_t seed = 0; seed < sized(600U, 150U); ++seed) {
         Draw draw(seed);
         const bool ete = seed % 2 == 1;
         const Registers r = programmed(draw, ete);
@@ -203,10 +204,10 @@ TEST(Etm4Explain, AgreesWithTheModel) {
             }
         }
     }
-    EXPECT_GT(none, 500U);
-    EXPECT_GT(none_of_fewer, 200U);
-    EXPECT_GT(all, 200U);
-    EXPECT_GT(part_seen, 200U);
+    EXPECT_GT(none, sized(500U, 125U));
+    EXPECT_GT(none_of_fewer, sized(200U, 50U));
+    EXPECT_GT(all, sized(200U, 50U));
+    EXPECT_GT(part_seen, sized(200U, 50U));
 }
 
 UnitExplanation of(const Registers& r, CoreProfile profile = CoreProfile::a) {

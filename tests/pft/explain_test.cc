@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "support/sanitized.h"
 #include "waymark/core/byte_sink.h"
 #include "waymark/pft/access.h"
 #include "waymark/pft/model.h"
@@ -138,7 +139,7 @@ TEST(PtmExplain, AgreesWithTheModel) {
                                      {"privileged modes, Non-secure", true, false},
                                      {"Hyp mode", true, true}};
     unsigned none = 0, all = 0, part_seen = 0, none_of_fewer = 0;
-    for (std::uint64_t seed = 0; seed < 600; ++seed) {
+    for (std::uint64_t seed = 0; seed < sized(600U, 150U); ++seed) {
         std::mt19937_64 random(seed);
         const Registers r = programmed(random);
         const UnitExplanation whole = explain(r, {}, [](std::string_view) { return true; });
@@ -163,10 +164,10 @@ TEST(PtmExplain, AgreesWithTheModel) {
             }
         }
     }
-    EXPECT_GT(none, 500U);
-    EXPECT_GT(none_of_fewer, 200U);
-    EXPECT_GT(all, 200U);
-    EXPECT_GT(part_seen, 200U);
+    EXPECT_GT(none, sized(500U, 125U));
+    EXPECT_GT(none_of_fewer, sized(200U, 50U));
+    EXPECT_GT(all, sized(200U, 50U));
+    EXPECT_GT(part_seen, sized(200U, 50U));
 }
 
 std::vector<std::string> stopping(const Registers& r, const ManagementValues& management = {}) {

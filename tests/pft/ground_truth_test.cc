@@ -173,7 +173,7 @@ std::vector<std::size_t> random_cuts(synthetic::Random& random, std::size_t size
 std::vector<std::uint64_t> seeds(std::uint64_t first, std::uint64_t count) {
     const char* text = std::getenv("WAYMARK_PROPERTY_ROUNDS");
     const std::uint64_t rounds = text != nullptr ? std::max(1UL, std::strtoul(text, nullptr, 10)) : 1;
-    count = sized(count, std::max<std::uint64_t>(2, count / 5));
+    count = sized(count, std::max<std::uint64_t>(2, count / 10));
     std::vector<std::uint64_t> out;
     for (std::uint64_t round = 0; round < rounds; ++round)
         for (std::uint64_t i = 0; i < count; ++i) out.push_back(first + i + round * 1000000);

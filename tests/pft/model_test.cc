@@ -35,7 +35,7 @@ using test::hex;
 /// them, if it is not set.
 std::uint64_t programs() {
     const char* text = std::getenv("WAYMARK_PROPERTY_PROGRAMS");
-    return text == nullptr ? sized(synthetic::long_cases, std::uint64_t{4}) : std::strtoull(text, nullptr, 10);
+    return text == nullptr ? sized(synthetic::long_cases, std::uint64_t{3}) : std::strtoull(text, nullptr, 10);
 }
 
 /// The failure, the smallest failing case, and how to run it alone.
