@@ -72,7 +72,16 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
     const std::string option = what.substr(0, what.find(':'));
     const auto own = commands_of(last);
     if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-        const std::vector<std::string> extras = last.remaining();
+        std::vector<std::string> extras = last.remaining();
+        if (extras.empty()) {
+            // CLI11 leaves what is behind "--" to the outermost command.
+            extras = app.remaining(true);
+            if (last.get_name() == "record")
+                return fmt::format("an argument before -- belongs to no option: {} [OPTIONS] -- PROGRAM [ARGS…]",
+                                   command);
+            if (extras.empty()) return fmt::format("{}: {}", command, what);
+            return fmt::format("unexpected argument '{}': {} takes one CAPTURE", extras.front(), command);
+        }
         for (const std::string& extra : extras)
             if (extra.size() > 1 && extra[0] == '-')
                 return fmt::format("{} has no option '{}'{}", command, extra, option_meant(extra, last));
