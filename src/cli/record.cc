@@ -307,8 +307,9 @@ Run add_record(CLI::App& app) {
     signal(
         "--authentication", flow.authentication,
         "Debug authentication: NIDEN, DBGEN, SPNIDEN and SPIDEN with =0 or =1; with @SYMBOL whenever execution reaches "
-        "it, else from the beginning. Without the option NIDEN and SPNIDEN are 1, DBGEN and SPIDEN 0. NIDEN=0 forbids "
-        "all trace, SPNIDEN=0 that of Secure state. May be repeated",
+        "it, else from the beginning. Without the option NIDEN and SPNIDEN are 1, DBGEN and SPIDEN 0. NIDEN=0 "
+        "with DBGEN=0 forbids all trace but that of an ete, SPNIDEN=0 with SPIDEN=0 that of Secure state. May be "
+        "repeated",
         "SIGNALS[@SYMBOL]");
     signal("--unit-power", flow.unit_power,
            "off@SYMBOL: the unit of the core or thread that reaches the symbol or address loses its power, and with it "
@@ -333,7 +334,7 @@ Run add_record(CLI::App& app) {
         command
             .add_option("--stop-after-trigger,--stop-on-trigger", options->after_trigger,
                         "With --sink: stop the capture this number of bytes after --trigger-at was reached, a multiple "
-                        "of 4 below the size of the buffer. The program runs on, with --system it ends")
+                        "of 4, at most the size of the buffer less 32. The program runs on, with --system it ends")
             ->type_name("BYTES")
             ->check(not_negative());
     way(options->after_option);
@@ -344,8 +345,7 @@ Run add_record(CLI::App& app) {
     unit(command.add_flag(
         "--blocks", flow.blocks,
         "One QEMU callback per block instead of exact ones: less work for QEMU, although the recorder usually limits "
-        "the "
-        "speed. Inexact: a block that a fault ends early is recorded as if it had run to its end, and the fault "
+        "the speed. Inexact: a block that a fault ends early is recorded as if it had run to its end, and the fault "
         "as if it occurred after it"));
     command
         .add_option(
