@@ -181,9 +181,11 @@ void add(Account& to, const Account& other) {
 
 std::string counts_note(const Account& account) {
     const Completeness is = completeness(account);
-    return is.estimates      ? "counts are of what was decoded; as figures of the run, counts and shares are estimates"
-           : is.lower_bounds ? "counts are of what was decoded; as figures of the run they are lower bounds"
-                             : "";
+    if (!is.estimates && !is.lower_bounds) return {};
+    const std::string_view of =
+        has_reason(account, Reason::no_functions) ? "the captures that have functions" : "what was decoded";
+    return fmt::format("counts are of {}; as figures of the run{}", of,
+                       is.estimates ? ", counts and shares are estimates" : " they are lower bounds");
 }
 
 std::string_view Completeness::word() const { return estimates ? "estimate" : lower_bounds ? "lower bound" : "exact"; }

@@ -61,10 +61,11 @@ Result<DiffView> compare(const Answers& before, const Answers& after, const Diff
     const std::vector<FunctionCosts> costs[2] = {function_costs(before), function_costs(after)};
     for (const Answers* side : {&before, &after})
         if (has_only_ranges(*side))
-            return Error{Errc::not_found,
-                         fmt::format("{} has ranges and branches alone (--only-ranges), and no functions to compare: "
-                                     "write its answers without --only-ranges",
-                                     side->capture)};
+            return Error{
+                Errc::not_found,
+                fmt::format("{} has only the tables of compiler profiles (--only-ranges), and no functions to compare: "
+                            "write its answers without --only-ranges",
+                            side->capture)};
     for (const auto& [side, its, place] :
          {std::tuple(&before, &costs[0], metric), std::tuple(&after, &costs[1], *other)})
         if (std::all_of(its->begin(), its->end(),

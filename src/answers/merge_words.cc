@@ -124,8 +124,8 @@ void MergedWords::add_figures(const Answers& a) {
 void MergedWords::finish(Answers& out) {
     if (has_reason(out.account, AccountReason::no_functions))
         add_finding({Finding::Severity::warning,
-                     "Some of the merged files have ranges and branches alone (--only-ranges): those are the sums of "
-                     "all captures, functions, instructions and lines the sums of the others.",
+                     "Some of the merged files have only the tables of compiler profiles (--only-ranges). pgo uses all "
+                     "captures; functions, lines, branches and loops are the sums of the others.",
                      "Write all files with --only-ranges, or none."});
     if (have_sets(out.metrics))
         add_note("Not all captures count the same: what only some of them count is an estimate for all.");

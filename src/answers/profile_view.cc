@@ -408,7 +408,8 @@ Result<View> profile_view(const Answers& answers, const ProfileOptions& options)
         if (trust.view == "functions" && !(trust.estimated + trust.not_known).empty())
             for (std::string& line : trust_lines(trust)) view.below.push_back(std::move(line));
     if (std::string note = counts_note(answers.account);
-        answers.metrics[metric].exact && completeness(answers.account).estimates)
+        answers.metrics[metric].exact &&
+        (completeness(answers.account).estimates || has_reason(answers.account, AccountReason::no_functions)))
         view.below.push_back(std::move(note));
     return view;
 }

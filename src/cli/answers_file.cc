@@ -37,8 +37,9 @@ ExitStatus write(const WriteOptions& options) {
     if (options.only_ranges && answers->ranges.empty())
         say("warning", "it contains no ranges: these need program flow trace, and the program's files");
     if (wanted.input.output != "-")
-        say("note", fmt::format("wrote {}, {}; read it with profile, coverage, branches, loops, diff, report, export",
-                                wanted.input.output, counted(*bytes, "byte")));
+        say("note", fmt::format("wrote {}, {}; read it with {}", wanted.input.output, counted(*bytes, "byte"),
+                                options.only_ranges ? "pgo and merge"
+                                                    : "profile, coverage, branches, loops, diff, report, export"));
     return answers->cut ? unreadable : decoded;
 }
 
@@ -55,8 +56,8 @@ Result<Answers> answers_of_file(const AnswersOptions& options) {
     if (answers::has_only_ranges(a) && !options.ranges && (options.calls || options.instructions || options.timeline)) {
         Error lacks{
             Errc::not_found,
-            fmt::format("{} was written with --only-ranges: it has ranges, branches, exceptions and levels, but "
-                        "no functions, instructions or timeline; write it again without --only-ranges",
+            fmt::format("{} was written with --only-ranges: it has the tables of compiler profiles, exceptions and "
+                        "levels, but no functions, branches or timeline; write it again without --only-ranges",
                         options.input.capture)};
         if (options.instructions || options.timeline) return lacks;
         say("warning", lacks.message);

@@ -10,6 +10,7 @@
 #include "support/random.h"
 #include "support/sanitized.h"
 #include "waymark/answers/account.h"
+#include "waymark/answers/account_effects.h"
 #include "waymark/answers/answers.h"
 #include "waymark/answers/metric_sets.h"
 #include "waymark/answers/parts.h"
@@ -168,6 +169,8 @@ TEST(Merging, SaysWhereSomeHaveRangesAlone) {
     EXPECT_EQ(delivered(merged(merged(full, ranges), ranges)), delivered(merged(full, merged(ranges, ranges))));
     EXPECT_TRUE(completeness(merged(full, ranges).account).strict);
     EXPECT_EQ(completeness(merged(full, ranges).account).word(), "lower bound");
+    EXPECT_EQ(counts_note(merged(full, ranges).account),
+              "counts are of the captures that have functions; as figures of the run they are lower bounds");
     // A file without any code lacks no functions of the others.
     EXPECT_FALSE(is_part_of_run(merged(Answers{}, ranges).account));
     // What did not run in the other files may have run in these.
