@@ -158,9 +158,9 @@ std::string verdict(const doctor::ExplainedSource& source) {
                                   [&](const TracedLevel& level) { return traced_word(source, level) == "not known"; });
     if (open) return "Nothing that was given keeps it from tracing.";
     const auto in_full = [&](const TracedLevel& level) { return traced_word(source, level) == "yes"; };
-    if (std::all_of(unit.levels.begin(), unit.levels.end(), in_full))
-        return "With these values everything that runs is traced.";
-    return "With these values a part of what runs is traced.";
+    const bool full = std::all_of(unit.levels.begin(), unit.levels.end(), in_full);
+    return fmt::format("With these values {} is traced{}.", full ? "everything that runs" : "a part of what runs",
+                       source.not_permitted.empty() ? "" : ", while signals permit it");
 }
 
 /// The cost as a sentence: `0.18 bytes for each instruction: 45 bytes, 254 instructions`.
@@ -200,6 +200,15 @@ void print_unit(Output& out, const doctor::ExplainedSource& unit, std::size_t co
             if (std::exchange(first, false)) out.print("\n{}\n", title);
             print_finding(out, f, columns);
         }
+    }
+    if (!unit.not_permitted.empty()) {
+        out.write("\nWhat signals kept out of this capture\n");
+        for (const capture::NotPermitted& one : unit.not_permitted)
+            print_indented(
+                out,
+                fmt::format("{}: {}", one.reason,
+                            one.instructions ? counted(*one.instructions, "instruction") : "its size is not known"),
+                "  - ", columns);
     }
     out.write("\nTraced at each level\n");
     std::size_t widest = 0;
@@ -267,6 +276,16 @@ ordered_json unit_json(const doctor::ExplainedSource& unit) {
     out["traces"] = e.traces();
     out["document"] = e.document;
     out["findings"] = findings_json(e.findings);
+    if (!unit.not_permitted.empty()) {
+        ordered_json kept_out = ordered_json::array();
+        for (const capture::NotPermitted& one : unit.not_permitted) {
+            ordered_json row{{"reason", one.reason}};
+            if (one.instructions) row["instructions"] = *one.instructions;
+            if (one.ranges) row["ranges"] = *one.ranges;
+            kept_out.push_back(std::move(row));
+        }
+        out["not_permitted"] = std::move(kept_out);
+    }
     ordered_json levels = ordered_json::array();
     for (const TracedLevel& level : e.levels)
         levels.push_back({{"level", level.name},

@@ -706,6 +706,7 @@ Result<std::vector<ExplainedSource>> explain_capture(const std::string& path, bo
         unit.source = source.name;
         unit.registers = source.registers;
         unit.explanation = *std::move(explanation);
+        unit.not_permitted = capture::not_permitted(session.capture);
         out.push_back(std::move(unit));
     }
     for (ExplainedSource& sink : explained_sinks(session.capture)) out.push_back(std::move(sink));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "waymark/capture/capture.h"
+#include "waymark/capture/not_permitted.h"
 #include "waymark/core/register_value.h"
 #include "waymark/core/result.h"
 #include "waymark/flow/unit_program.h"
@@ -45,6 +46,8 @@ struct ExplainedSource {
     std::vector<std::vector<std::string>> undecided_contents{};
     /// Of a trace buffer: the capture has bytes that may come from it.
     bool has_trace = false;
+    /// What signals from outside kept out of the trace of the whole capture; registers do not show it.
+    std::vector<capture::NotPermitted> not_permitted{};
     /// How the registers were read, and why the cost could not be measured completely; one sentence each.
     std::vector<std::string> remarks{};
 };
