@@ -74,7 +74,8 @@ TEST(Sinks, HoldTheLastBytesUpToTheStop) {
         setup.buffer.kind = sink::sink_names()[below(4)].kind;
         setup.buffer.memory_bytes = 16 * (16 + below(60));
         if (setup.buffer.kind == sink::SinkKind::etr) setup.buffer.base = 0x80000000 + 16 * below(1000);
-        if (below(3) != 0) setup.after_trigger = 4 * (1 + below(setup.buffer.memory_bytes / 4 - 1));
+        if (below(3) != 0)
+            setup.after_trigger = 4 * (1 + below(setup.buffer.memory_bytes / 4 - 8));  // the trigger stays
         ASSERT_TRUE(setup.check());
         TraceBuffers buffers(0, setup);
         const std::filesystem::path file = folder.path() / "trace.bin";
