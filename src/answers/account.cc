@@ -111,7 +111,7 @@ constexpr std::array<AccountRule, account_reasons> rules{{
           "several files were mapped at one address while it ran"),
     doubt(Reason::no_context, "stretch whose process is uncertain", "stretches whose process is uncertain",
           "the trace does not carry which process or thread ran"),
-    gap(Reason::no_functions, Hides::anything, "capture without functions", "captures without functions",
+    gap(Reason::no_functions, Hides::anything, "captures without functions", "",
         "a merged file has only ranges and branches (`answers --only-ranges`), so functions, lines and calls of the "
         "sum lack what it ran; ranges, exceptions and levels do not"),
 }};

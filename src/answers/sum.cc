@@ -93,16 +93,19 @@ private:
         const bool was_noted = has_reason(a.account, AccountReason::no_functions);
         some_functions_ |= was_noted || !a.calls.empty() || !a.instructions.empty();
         if (was_noted || !has_only_ranges(a)) return;
-        AccountRow row{.reason = AccountReason::no_functions, .times = a.parts.empty() ? 1U : 0U};
-        for (const MergedPart& part : a.parts) take_sum(row.times, part.times);
-        for (const AccountRow& of : a.account)
-            if (of.reason == AccountReason::decoded) row.instructions = of.instructions;
-        waymark::answers::add(without_functions_, std::move(row));
+        // The size is of the ranges: a sum may also have captures with neither functions nor ranges.
+        std::uint64_t instructions = 0;
+        for (const ImageRange& range : a.ranges)
+            take_sum(instructions, saturating_product(range.instructions, range.times));
+        waymark::answers::add(without_functions_,
+                              {.reason = AccountReason::no_functions, .instructions = instructions});
     }
     /// Code that no input shows as executed may have run in those without functions.
     void account_for_functions() {
         if (some_functions_) waymark::answers::add(out_.account, without_functions_);
         if (!has_reason(out_.account, AccountReason::no_functions)) return;
+        for (AccountRow& row : out_.account)
+            if (row.reason == AccountReason::no_functions) row.times = 1;  // of how many captures, no sum could tell
         const auto doubt = [](Seen& seen) {
             if (seen == Seen::not_executed) seen = Seen::not_observed;
         };

@@ -165,8 +165,13 @@ TEST(Merging, SaysWhereSomeHaveRangesAlone) {
     EXPECT_EQ(merged(full, ranges).account, (Account{{.reason = AccountReason::decoded, .times = 2, .instructions = 74},
                                                      {.reason = AccountReason::no_functions, .instructions = 14}}));
     EXPECT_EQ(account_sentence(merged(full, merged(ranges, ranges)).account),
-              "observed 88 instructions; not decoded: 2 captures without functions (28 instructions)");
+              "observed 88 instructions; not decoded: captures without functions (28 instructions)");
     EXPECT_EQ(delivered(merged(merged(full, ranges), ranges)), delivered(merged(full, merged(ranges, ranges))));
+    // A capture that decoded nothing changes neither, whatever it is added to first.
+    Answers nothing;
+    nothing.metrics = full.metrics;
+    nothing.account = {{.reason = AccountReason::decoded}};
+    EXPECT_EQ(delivered(merged(merged(ranges, nothing), full)), delivered(merged(ranges, merged(nothing, full))));
     EXPECT_TRUE(completeness(merged(full, ranges).account).strict);
     EXPECT_EQ(completeness(merged(full, ranges).account).word(), "lower bound");
     EXPECT_EQ(counts_note(merged(full, ranges).account),

@@ -209,7 +209,7 @@ class Pgo(unittest.TestCase):
         self.assertEqual(instructions[2], sum(instructions[:2]))
         row = next(row for row in sum_of["account"] if row["reason"] == "no functions")
         self.assertEqual((row["state"], row["times"], row["instructions"]), ("not decoded", 1, instructions[1]))
-        clause = f"1 capture without functions ({instructions[1]:,} instructions)"
+        clause = f"captures without functions ({instructions[1]:,} instructions)"
         self.assertIn(clause, sum_of["run"])
         for view in ("profile", "coverage", "branches"):
             self.assertIn(clause, recorded.run(WAYMARK, view, both, "--strict", status=1).stdout, view)
