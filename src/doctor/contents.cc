@@ -466,7 +466,7 @@ void swap_words(std::vector<std::uint8_t>& bytes, std::size_t word_size) {
 std::vector<DecodedText> decode_text(Bytes text) {
     if (!is_text(text)) return {};
     const std::string_view characters(reinterpret_cast<const char*>(text.data()), text.size());
-    for (const auto reader : {records_in, list_of_numbers, bytes_literal, decimal_columns, base64})
+    for (const auto reader : {records_in, numbers_in_brackets, bytes_literal, decimal_columns, base64})
         if (auto read = reader(characters)) return {std::move(*read)};
     const Numbers numbers = numbers_in(characters);
     constexpr std::size_t least_numbers = 4, least_bytes = 16;

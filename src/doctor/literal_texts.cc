@@ -104,7 +104,7 @@ int base64_digit(char c) {
 
 }  // namespace
 
-std::optional<DecodedText> list_of_numbers(std::string_view text) {
+std::optional<DecodedText> numbers_in_brackets(std::string_view text) {
     std::optional<std::string_view> list;
     for (const auto& [open, close] : {std::pair('[', ']'), std::pair('{', '}'), std::pair('(', ')')})
         if (!list) list = between(text, open, close);

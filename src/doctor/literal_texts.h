@@ -8,10 +8,10 @@
 
 namespace waymark::doctor {
 
-/// The numbers of a list as Python, JSON, C and Java write it, `[0, 128, 23]`, in decimal digits: bytes, with or
-/// without a sign, or words of 16, 32 or 64 bits, the least significant byte first. nullopt: it is no list of at least
-/// 16 numbers.
-[[nodiscard]] std::optional<DecodedText> list_of_numbers(std::string_view text);
+/// The numbers between brackets as Python, JSON, C and Java write them, `[0, 128, 23]`, `(0, 128, 23)` or
+/// `{0, 128, 23}`, in decimal digits: bytes, with or without a sign, or words of 16, 32 or 64 bits, the least
+/// significant byte first. nullopt: the text has no brackets with at least 16 numbers.
+[[nodiscard]] std::optional<DecodedText> numbers_in_brackets(std::string_view text);
 
 /// The decimal numbers that gdb prints behind addresses (`x/64db`, `x/16dw`), in the same sizes. nullopt: a line has
 /// another form.
