@@ -231,6 +231,7 @@ std::vector<Damage> not_decoded(const Session& session, const std::vector<const 
     struct Sum {
         std::uint64_t bytes = 0, count = 0;
         std::string sources, buffer;
+        std::set<std::string> names{};
     };
     Sum flow, unknown, without_flow, others;
     std::uint64_t all = 0;
@@ -247,7 +248,7 @@ std::vector<Damage> not_decoded(const Session& session, const std::vector<const 
             if (sum.buffer.empty()) sum.buffer = buffer.name;
             const std::string name =
                 fmt::format("{} ({})", source->label(), source->type.empty() ? "of unknown type" : source->type);
-            if (sum.sources.find(name) != sum.sources.npos) continue;
+            if (!sum.names.insert(name).second) continue;  // the same source in another buffer
             sum.sources += fmt::format("{}{}", sum.sources.empty() ? "" : ", ", name);
             ++sum.count;
         }

@@ -12,6 +12,7 @@
 #include "waymark/coresight/formatter.h"
 #include "waymark/flow/summary.h"
 #include "waymark/pft/encoder.h"
+#include "waymark/pipeline/damage.h"
 
 namespace waymark::pipeline {
 namespace {
@@ -419,6 +420,32 @@ TEST_F(RunTest, SelectionByIdAndName) {
     EXPECT_EQ(session->select({"17", "0x11"})->size(), 1U);
     EXPECT_EQ(session->select({session->sources[0].name}).value()[0], &session->sources[0]);
     EXPECT_FALSE(session->select({"0x12"}).has_value());
+}
+
+// The name of one may end with the name of another.
+TEST(NotDecoded, CountsEachSourceOnce) {
+    Session session;
+    for (const char* const name : {"AA", "A"}) {
+        Source& source = session.sources.emplace_back();
+        source.name = name;
+        source.type = "HTM";
+    }
+    std::vector<capture::Buffer> buffers;
+    for (const char* const name : {"AA", "A", "A"}) {
+        buffers.push_back({.name = name, .format = capture::Buffer::Format::source_data});
+        buffers.back().sources = {name};
+    }
+    Report report;
+    for (const capture::Buffer& buffer : buffers) {
+        BufferReport& one = report.buffers.emplace_back();
+        one.buffer = &buffer;
+        one.bytes = 4;
+    }
+    const auto damage = not_decoded(session, {&session.sources[0], &session.sources[1]}, report);
+    ASSERT_EQ(damage.size(), 1U);
+    EXPECT_EQ(damage.front().times, 2U);
+    EXPECT_EQ(damage.front().of, "AA (HTM), A (HTM)");
+    EXPECT_EQ(damage.front().bytes, 12U);
 }
 
 }  // namespace
