@@ -414,7 +414,8 @@ void Recorder::note_prohibited(Thread& t) {
     const std::uint64_t instructions = t.tracker.not_permitted_instructions();
     const std::uint64_t new_ranges = ranges - std::exchange(s.not_permitted_before, ranges);
     const std::uint64_t new_instructions = instructions - std::exchange(s.instructions_before, instructions);
-    if ((std::exchange(s.perhaps_before, perhaps) == perhaps) && new_ranges == 0) return;
+    const bool unknown = std::exchange(s.perhaps_before, perhaps) != perhaps;
+    if (!unknown && new_ranges == 0) return;
     const auto [non_secure, secure] = authentication_.permission();
     std::vector<std::string> why;
     if (!non_secure)
@@ -429,7 +430,7 @@ void Recorder::note_prohibited(Thread& t) {
                               [&](const capture::NotPermitted& one) { return one.reason == reason; });
     if (known == recorded_.prohibited.end()) known = recorded_.prohibited.insert(known, {reason, 0, 0});
     described_ = false;
-    if (new_ranges == 0) {
+    if (unknown) {
         known->instructions = known->ranges = std::nullopt;
     } else if (known->ranges) {
         *known->ranges += new_ranges;
