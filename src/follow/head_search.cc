@@ -55,8 +55,9 @@ void Search::run(std::span<const Observation> observations) {
         arrive(std::get<seen::Sync>(observations.back().seen), static_cast<std::uint32_t>(observations.size() - 1));
 }
 
-const Search::Barren* Search::find_barren(std::span<const Observation> next, std::optional<bool> a64) const {
+const Search::Barren* Search::find_barren(std::span<const Observation> next, std::optional<bool> a64) {
     const auto same = std::find_if(barren_.begin(), barren_.end(), [&](const Barren& b) {
+        ++program_.steps;
         return b.a64 == a64 && b.run.size() < next.size() &&
                std::equal(b.run.begin(), b.run.end(), next.begin(),
                           [](const Observation& x, const Observation& y) { return x.seen == y.seen; });

@@ -274,7 +274,7 @@ TEST(HeadSearch, ALoopOfRepeatedAddressesIsSearchedOnce) {
     }
     all.insert(all.end(), {outcomes("E"), seen::Arrival{whole(0x8008)}, outcomes("EN"), seen::Sync{a64(0x8008), true}});
     RecoverLimits few;
-    few.steps = 1000;
+    few.steps = 1500;
     const HeadRecovery head = search(rules_a64(), indirect(), all, 1e-6, few),
                        all_steps = search(rules_a64(), indirect(), all);
     ASSERT_EQ(head.outcome, HeadOutcome::recovered);
@@ -283,6 +283,26 @@ TEST(HeadSearch, ALoopOfRepeatedAddressesIsSearchedOnce) {
     EXPECT_EQ(head.stretches.back().standing, all_steps.stretches.back().standing);
     EXPECT_EQ(head.first, all_steps.first);
     EXPECT_EQ(head.first.value, 10U * (2 * rounds + 2));
+}
+
+// Remembered runs are compared with what follows, one by one: each is a step, so that many of them reach the limit.
+TEST(HeadSearch, ComparisonsWithRememberedRunsAreSteps) {
+    // Twice twelve branches that lead to the next instruction either way, and a BR.
+    constexpr std::uint32_t b1 = b_eq(1);
+    static const Words code{b1, b1, b1, b1, b1, b1, b1, b1, b1, b1, b1, b1, br,
+                            b1, b1, b1, b1, b1, b1, b1, b1, b1, b1, b1, b1, br};
+    constexpr unsigned count = 11, runs = 1U << count;
+    std::vector<Observed> all;
+    for (unsigned i = 0; i < runs; ++i) {
+        all.emplace_back(seen::Outcomes{.taken = i | runs, .count = count + 1});
+        all.emplace_back(seen::Arrival{repeats(0)});
+    }
+    all.insert(all.end(), {outcomes("E"), seen::Arrival{whole(0x802c)}, outcomes("N"), seen::Sync{a64(0x8030), true}});
+    RecoverLimits few;
+    few.steps = std::uint64_t{runs} * runs * 3 / 8;  // three quarters of the comparisons
+    EXPECT_EQ(search(rules_a64(), code, all, 1e-6, few).outcome, HeadOutcome::too_much);
+    few.steps *= 4;
+    EXPECT_EQ(search(rules_a64(), code, all, 1e-6, few).outcome, HeadOutcome::recovered);
 }
 
 }  // namespace
