@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -239,7 +241,7 @@ private:
     }
 
     /// Among zeros, a few bytes look like the IDs of frames, whose sources then have nothing but zeros. If no protocol
-    /// is recognised, they are no sources.
+    /// is recognised, they are no sources. Findings about files, the description and its sources remain.
     void forget_invented_sources() {
         if (report_.recognised || report_.buffers.size() != 1 || samples_.size() != 1) return;
         if (std::any_of(report_.sources.begin(), report_.sources.end(), [](const auto& s) { return s.described; }))
@@ -255,8 +257,18 @@ private:
         if (!buffer.no_trace.empty()) return;
         buffer.format = Buffer::Format::unknown;
         buffer.no_trace = fmt::format("{}, all but {} of them 0", counted(bytes, "byte"), grouped(written));
+        const auto invented = [&](const CaptureFinding& f) {
+            // What follows from IDs that no unit sent.
+            constexpr std::array<std::string_view, 11> of_frames{
+                "framing", "frame-offset", "damaged-frames", "no-frame-sync", "cut-frame",  "no-id-yet",
+                "trigger", "idle",         "reserved-id",    "damaged-id",    "stray-bytes"};
+            if (f.source.empty()) return std::find(of_frames.begin(), of_frames.end(), f.kind) != of_frames.end();
+            return f.kind != "image-unreadable" &&
+                   std::any_of(report_.sources.begin(), report_.sources.end(),
+                               [&](const ExaminedSource& s) { return s.name == f.source; });
+        };
+        std::erase_if(report_.findings, invented);
         report_.sources.clear();
-        std::erase_if(report_.findings, [](const CaptureFinding& f) { return f.kind != "text-of-bytes"; });
         add_finding({Severity::error,
                      "hardly-written",
                      buffer.name,

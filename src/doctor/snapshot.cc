@@ -106,26 +106,34 @@ Status add_memory(capture::Capture& capture, const std::string& argument, const 
     return Nothing{};
 }
 
-/// Adds the ELF file, whose symbols and lines name the code; nothing for a raw dump.
+/// Adds the ELF file, whose symbols and lines name the code; nothing for a raw dump. Where the description has the
+/// file, by its build ID or else by its path, what it says of the file remains.
 Status add_program(capture::Capture& capture, const std::string& argument, const fs::path& folder) {
     WM_ASSIGN_OR_RETURN(const image::ImageArgument image, image::parse_image_argument(argument));
     const auto kind = image::recognise(image.path);
     if (!kind || *kind != image::ImageKind::elf) return Nothing{};
     WM_ASSIGN_OR_RETURN(const image::DebugInfo info, image::DebugInfo::open(image.path));
+    std::error_code error;
+    const std::string file = fs::absolute(image.path, error).lexically_normal().string();
+    const std::vector<std::uint8_t> id = info.build_id();
+    const auto is_it = [&](const auto& described) {
+        return id.empty() ? described.build_id.empty() && described.file == file : described.build_id == id;
+    };
+    capture::ModuleMap& map = capture.modules;
+    if (std::any_of(map.copies.begin(), map.copies.end(), is_it)) return Nothing{};
+    const auto mapped = std::find_if(map.modules.begin(), map.modules.end(), is_it);
     std::string name = image.path.filename().string();
     std::replace_if(
         name.begin(), name.end(), [](char c) { return c == ' ' || c == '\t'; }, '_');
-    std::error_code error;
     for (unsigned n = 2; fs::exists(folder / name, error); ++n) name = fmt::format("{}_{}", n, name);
     if (!fs::copy_file(image.path, folder / name, error)) return cannot_write(folder / name, error.message());
-    const std::string file = fs::absolute(image.path, error).lexically_normal().string();
+    map.copies.push_back({name, id, mapped != map.modules.end() ? mapped->file : file});
+    if (mapped != map.modules.end()) return Nothing{};
     const std::uint64_t bias = image.address.value_or(Address{}).value;
-    capture.modules.clock = capture::instructions_clock;
+    if (map.empty()) map.clock = capture::instructions_clock;
     for (const image::DebugInfo::Segment& segment : info.segments())
         if (segment.executable && segment.bytes != 0)
-            capture.modules.modules.push_back(
-                {0, segment.address + bias, segment.bytes, segment.offset, file, info.build_id(), 0, {}});
-    capture.modules.copies.push_back({name, info.build_id(), file});
+            map.modules.push_back({0, segment.address + bias, segment.bytes, segment.offset, file, id, 0, {}});
     return Nothing{};
 }
 
@@ -230,37 +238,39 @@ Status write_into(const ExaminationReport& report, const fs::path& folder) {
     return capture::write_snapshot(capture, folder);
 }
 
-/// Copies a file once, or links a large one. Returns its path in the folder.
+/// Copies a file once under each name, or links a large one. Returns its path in the folder.
 class Copies {
 public:
     explicit Copies(const fs::path& folder) : folder_(folder) {}
 
     Result<fs::path> copy(const fs::path& from, const std::string& name) {
-        const auto [known, is_new] = copied_.try_emplace(from.lexically_normal(), folder_ / name);
-        if (!is_new) return known->second;
+        const fs::path to = folder_ / name;
+        if (!copied_.emplace(from.lexically_normal(), name).second) return to;
         std::error_code error;
         const auto bytes = fs::file_size(from, error);
         if (!error && bytes > most_copied_bytes)
-            fs::create_symlink(fs::absolute(from), known->second, error);
+            fs::create_symlink(fs::absolute(from), to, error);
         else if (!error)
-            fs::copy_file(from, known->second, error);
-        if (error) return cannot_write(known->second, error.message());
-        return known->second;
+            fs::copy_file(from, to, error);
+        if (error) return cannot_write(to, error.message());
+        return to;
     }
-    [[nodiscard]] std::size_t count() const { return copied_.size(); }
 
 private:
     const fs::path& folder_;
-    std::map<fs::path, fs::path> copied_;
+    std::set<std::pair<fs::path, std::string>> copied_;
 };
 
 /// The memory of a snapshot, and the files with names of its code.
 Status bring_memory(capture::Capture& capture, const fs::path& folder) {
     Copies copies(folder);
     std::error_code error;
+    std::map<fs::path, std::string> dumped;  // several dumps may be parts of one file
     for (capture::MemoryDump& dump : capture.dumps) {
         if (!fs::exists(dump.file, error)) continue;  // the description keeps naming it
-        WM_ASSIGN_OR_RETURN(dump.file, copies.copy(dump.file, fmt::format("code_{}.bin", copies.count())));
+        const auto [known, is_new] =
+            dumped.try_emplace(dump.file.lexically_normal(), fmt::format("code_{}.bin", dumped.size()));
+        WM_ASSIGN_OR_RETURN(dump.file, copies.copy(dump.file, known->second));
     }
     const fs::path from = capture.path.parent_path();
     std::set<std::string> names{std::string(capture::ran_before_file)};

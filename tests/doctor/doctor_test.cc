@@ -174,6 +174,60 @@ TEST(Doctor, TakesFactsFromTheRegistersThatAreGiven) {
     EXPECT_EQ(fact("timestamps").certainty, protocol::Certainty::proven);
 }
 
+// A register that the bytes contradict proves nothing: they win.
+TEST(Doctor, TakesNoFactFromARegisterThatTheBytesContradict) {
+    const TemporaryFolder folder;
+    const fs::path to = folder.path() / "changed";
+    fs::copy(sort_folder / "capture-aarch64", to);
+    fs::permissions(to / "source_0.ini", fs::perms::owner_write, fs::perm_options::add);
+    const std::vector<std::uint8_t> bytes = support::read_file(to / "source_0.ini");
+    const std::string was(bytes.begin(), bytes.end());
+    // Without CCI; the trace has cycle counts.
+    const std::string text = std::regex_replace(was, std::regex("TRCCONFIGR=0x00009811"), "TRCCONFIGR=0x00009801");
+    ASSERT_NE(text, was);
+    std::ofstream(to / "source_0.ini") << text;
+    const ExaminationReport report = examine_folder(to);
+    ASSERT_EQ(report.sources.size(), 1U);
+    unsigned found = 0;
+    for (const InferredField& f : report.sources.front().identity.facts) {
+        if (f.what != "cycle counts") continue;
+        ++found;
+        EXPECT_EQ(f.value, "yes");
+        EXPECT_EQ(f.proof.find("TRCCONFIGR"), std::string::npos) << f.proof;
+    }
+    EXPECT_EQ(found, 1U);
+}
+
+// A description may have the file of a program, as memory and as the copy that names its code, and the map of where it
+// was. Both copies are written, and the map stays as it is where the same program is given.
+TEST(Doctor, WritesASnapshotThatKeepsMapAndCopies) {
+    const TemporaryFolder folder;
+    const fs::path from = folder.path() / "from", out = folder.path() / "snapshot";
+    fs::copy(sort_folder / "capture", from);
+    const fs::path elf = from / "sort.elf";
+    fs::copy_file(sort_folder / "sort.elf", elf);
+    auto described = capture::read_snapshot(from);
+    ASSERT_TRUE(described.has_value());
+    described->dumps.push_back({described->dumps.front().core, elf, Address{0x4000'0000}, 0, std::nullopt, {}});
+    capture::ModuleMap& map = described->modules;
+    map.clock = capture::trace_bytes_clock;
+    map.modules.push_back({1, Address{0x8000}, 4096, 0, elf.string(), {}, 7, {}});
+    map.copies.push_back({"sort.elf", {}, elf.string()});
+    for (const fs::path& each : {from / "trace.bin", from / "memory0.bin"})
+        fs::permissions(each, fs::perms::owner_write, fs::perm_options::add);
+    const Status changed = capture::write_snapshot(*described, from);
+    ASSERT_TRUE(changed.has_value()) << changed.error().message;
+    const ExaminationReport report = examine_folder(from, {elf.string()});
+    ASSERT_EQ(report.sources.size(), 1U);
+    ASSERT_TRUE(report.sources.front().image.has_value());
+    const Status written = write_inferred(report, out);
+    ASSERT_TRUE(written.has_value()) << written.error().message;
+    EXPECT_TRUE(fs::exists(out / "sort.elf"));
+    const auto after = capture::read_snapshot(out);
+    ASSERT_TRUE(after.has_value());
+    EXPECT_EQ(after->modules, map);
+}
+
 TEST(Doctor, FindsAShiftedImageAndTheRightOneAmongSeveral) {
     const std::string elf = (sort_folder / "sort.elf").string();
     const std::string other = (sort_folder / "capture" / "trace.bin").string() + "@0x8000";
@@ -518,6 +572,28 @@ capture::Capture described(const fs::path& file, capture::Buffer::Format format,
         out.sources.push_back(source);
     }
     return out;
+}
+
+// Zeros with a few bytes of something else look like frames of a source. What is said of the file stays.
+TEST(Doctor, KeepsFindingsOfFilesWhereItForgetsSources) {
+    const TemporaryFolder folder;
+    std::string bytes(16384, '\0');
+    for (const std::size_t at : {0x1000U, 0x1800U, 0x2400U}) bytes[at] = 0x21, bytes[at + 1] = 0x55;
+    capture::Capture capture =
+        described(folder.write("zeros.bin", bytes), capture::Buffer::Format::coresight, 0, {0x40});
+    capture.buffers.front().length = bytes.size() + 64;
+    capture.buffers.front().other_sources = true;
+    capture.problems.push_back({"trace.ini", 3, "A line is not known.", {}, capture::Problem::Kind::names});
+    auto session = pipeline::make_session(std::move(capture), {});
+    ASSERT_TRUE(session.has_value());
+    const ExaminationReport report = examine(*session, true, {});
+    EXPECT_TRUE(report.sources.empty());
+    EXPECT_NE(find(report, "hardly-written"), nullptr);
+    EXPECT_NE(find(report, "cut"), nullptr);
+    EXPECT_TRUE(std::any_of(report.findings.begin(), report.findings.end(), [](const CaptureFinding& f) {
+        return f.found.find("A line is not known.") != std::string::npos;
+    }));
+    for (const CaptureFinding& f : report.findings) EXPECT_NE(f.source, "source_10") << f.kind << ": " << f.found;
 }
 
 pipeline::Report count_packets(const pipeline::Session& session) {
