@@ -26,12 +26,49 @@ std::string why_no_loop(const Answers& answers) {
     return trust != answers.trust.end() && !trust->not_known.empty() ? trust->not_known : std::string(no_hardware_loop);
 }
 
+/// Whether trace can begin anew after such a place, within the run.
+bool interrupts_trace(AccountReason reason) {
+    switch (reason) {
+        case AccountReason::handlers:
+        case AccountReason::off:
+        case AccountReason::held:
+        case AccountReason::strobing:
+        case AccountReason::filtered:
+        case AccountReason::overflow:
+        case AccountReason::packets:
+        case AccountReason::frames:
+        case AccountReason::strays:
+        case AccountReason::unsynchronised:
+        case AccountReason::overwritten:
+        case AccountReason::cut:
+        case AccountReason::recorder:
+        case AccountReason::silence:
+        case AccountReason::protocol:
+        case AccountReason::no_image:
+        case AccountReason::no_address:
+        case AccountReason::untraced_way:
+        case AccountReason::uncommitted:
+        case AccountReason::contradiction:
+        case AccountReason::no_code: return true;
+        case AccountReason::decoded:
+        case AccountReason::before_start:
+        case AccountReason::after_end:
+        // Samples show no loops.
+        case AccountReason::sampled:
+        case AccountReason::collided:
+        // All that ran was followed: tables, contexts and functions lack something, not the trace.
+        case AccountReason::not_kept:
+        case AccountReason::shared_address:
+        case AccountReason::no_context:
+        case AccountReason::no_functions: return false;
+    }
+    return false;
+}
+
 /// Whether trace began anew within the run, so that a loop may have more entries in the trace than in the run.
 bool begins_anew(const Account& account) {
-    return std::any_of(account.begin(), account.end(), [](const AccountRow& row) {
-        return row.reason != AccountReason::decoded && row.reason != AccountReason::before_start &&
-               row.reason != AccountReason::after_end;
-    });
+    return std::any_of(account.begin(), account.end(),
+                       [](const AccountRow& row) { return interrupts_trace(row.reason); });
 }
 
 }  // namespace

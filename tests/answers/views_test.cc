@@ -1015,6 +1015,13 @@ TEST(Views, EntriesOfLoopsAreNoBoundsWhereTraceBeginsAnew) {
     add(a.account, {.reason = AccountReason::before_start});
     EXPECT_NE(said().find("they are lower bounds"), std::string::npos);
     EXPECT_FALSE(said_of_entries());
+    // All that ran was followed.
+    for (const AccountReason reason : {AccountReason::no_functions, AccountReason::no_context,
+                                       AccountReason::shared_address, AccountReason::not_kept}) {
+        a.account = {{.reason = AccountReason::decoded, .instructions = 9}, {.reason = reason}};
+        EXPECT_NE(said().find("as figures of the run"), std::string::npos) << said();
+        EXPECT_FALSE(said_of_entries()) << said();
+    }
     add(a.account, {.reason = AccountReason::off});
     EXPECT_TRUE(said_of_entries()) << said();
 }
