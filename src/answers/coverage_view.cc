@@ -267,6 +267,16 @@ bool hides_only_what_ran_before(const Account& account) {
     });
 }
 
+/// How the number of functions that ran relates to the run (CoverageCounts::bound).
+std::string_view bound_of_functions(const Account& account) {
+    // Some of the code that is shown as executed may be other code that was mapped there.
+    const bool uncertain = std::any_of(account.begin(), account.end(), [](const AccountRow& row) {
+        return account_rule(row.reason).state == AccountState::uncertain;
+    });
+    if (uncertain) return "about";
+    return completeness(account).hides != Hides::nothing ? "at least" : "";
+}
+
 /// Under --strict, a recording from main on is accepted as intended (answers::completeness). But the program's own
 /// code, such as constructors, may run before main. If the recording does not state which code ran there, code that was
 /// not seen later may have run.
@@ -314,7 +324,12 @@ CoverageCounts coverage_counts(const Answers& answers, const std::string& by, co
             return of_functions.empty() || (function < of_functions.size() && of_functions[function]);
         },
         by);
-    CoverageCounts out{coverage.rows(), coverage.all(), coverage.functions(), coverage.functions_that_ran(), {}};
+    CoverageCounts out{.rows = coverage.rows(),
+                       .all = coverage.all(),
+                       .functions = coverage.functions(),
+                       .functions_that_ran = coverage.functions_that_ran(),
+                       .bound = bound_of_functions(answers.account),
+                       .not_whole = {}};
     for (const std::string_view image : coverage.not_known_whole(false, false)) out.not_whole.emplace_back(image);
     return out;
 }
@@ -351,16 +366,10 @@ Result<View> coverage_view(const Answers& answers, const CoverageOptions& option
                               {"not_executed", of.not_executed},
                               {"not_observed", of.not_observed}}});
         const bool hidden = completeness(answers.account).hides != Hides::nothing;
-        // Some of the code that is shown as executed may be other code that was mapped there.
-        const bool uncertain = std::any_of(answers.account.begin(), answers.account.end(), [](const AccountRow& row) {
-            return account_rule(row.reason).state == AccountState::uncertain;
-        });
+        const std::string_view bound = bound_of_functions(answers.account);
         std::string ran =
-            fmt::format("{}{} of {} ran",
-                        uncertain ? "about "
-                        : hidden  ? "at least "
-                                  : "",
-                        grouped(coverage.functions_that_ran()), counted(coverage.functions(), "function"));
+            fmt::format("{}{}{} of {} ran", bound, bound.empty() ? "" : " ", grouped(coverage.functions_that_ran()),
+                        counted(coverage.functions(), "function"));
         if (const auto unknown = coverage.not_known_whole(options.entered || chosen.is_by_whole_names(), false);
             !unknown.empty())
             ran += fmt::format("; there may be more in {}", fmt::join(unknown, ", "));

@@ -88,6 +88,7 @@ PageSection coverage_section(const Answers& answers, Limit most_rows, answers::C
     json.column("first", shown, [](const Uncovered* u) { return u->first_line; });
     json.column("last", shown, [](const Uncovered* u) { return u->last_line; });
     json.end_object();
+    json.key("bound").string(files.bound);
     json.strings("notWhole", files.not_whole, [](const std::string& name) -> const std::string& { return name; });
     json.end_object();
 

@@ -114,10 +114,27 @@ TEST(Report, CoverageIsOfTheProgramAndOfItsOwnCode) {
     EXPECT_EQ(coverage["files"]["ran"], 3);
     EXPECT_EQ(last(coverage["own"]["instructions"][0]), 2 * 18U);
     EXPECT_EQ(coverage["functions"]["function"].size(), 4U);
+    EXPECT_EQ(coverage["bound"], "");
     const json functions = part(file, "code")["instructions"]["function"];
     EXPECT_EQ(std::count(functions.begin(), functions.end(), 2), 0);
     EXPECT_EQ(std::count(functions.begin(), functions.end(), 3), 20);
     EXPECT_EQ(part(written(made_samples()), "head")["has"]["coverage"], 0) << "samples show no code that did not run";
+}
+
+// The page takes the word from the data: it is that of `waymark coverage`.
+TEST(Report, SaysOfFunctionsThatRanWhatTheCommandSays) {
+    Answers answers = made_flow();
+    const auto expect = [&](std::string_view bound) {
+        const std::string said = coverage_view(answers, {})->below.front();
+        EXPECT_EQ(part(written(answers), "coverage")["bound"], bound);
+        EXPECT_EQ(said.substr(0, said.find_first_of("0123456789")), bound.empty() ? "" : std::string(bound) + " ");
+    };
+    answers.account = {{.reason = AccountReason::decoded, .instructions = 9}};
+    expect("");
+    answers.account.push_back({.reason = AccountReason::overflow});
+    expect("at least");
+    answers.account.push_back({.reason = AccountReason::shared_address});
+    expect("about");
 }
 
 TEST(Report, AddressesBeyondWhatANumberHoldsAreText) {

@@ -32,6 +32,8 @@ struct CoverageCounts {
     std::vector<CoverageRow> rows;
     CoverageRow all;  ///< a line counts once, even if several rows contain its code
     std::size_t functions{}, functions_that_ran{};
+    /// How `functions_that_ran` relates to the run: `at least`, `about`; empty: it is exact.
+    std::string_view bound{};
     /// Images that may contain more code than is counted, since nothing says where it is.
     std::vector<std::string> not_whole;
 };

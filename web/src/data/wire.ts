@@ -204,6 +204,7 @@ export interface CoveragePart {
         first: number[];
         last: number[];
     };
+    bound: string; // of the functions that ran: at least, about; empty: they are exact
     notWhole: string[];
 }
 

@@ -159,7 +159,7 @@ function View({ report, place, keep, go, coverage, code }: ViewProps & { coverag
                         { value: "never", name: "Not seen", title: "Functions of which no instruction was seen to run" },
                         { value: "lines", name: "Lines" },
                         { value: "code", name: "Code not seen", title: "Stretches of code that did not run, or were not observed" },
-                        { value: "ways", name: "Ways not seen", title: "Directions in which a branch that ran did not go, or was not observed" },
+                        { value: "ways", name: "Ways not seen", title: "Branches that ran, but of whose two ways one was not seen" },
                     ]}
                 />
                 <OwnChoice report={report} place={place} keep={keep} unless />
@@ -173,7 +173,7 @@ function View({ report, place, keep, go, coverage, code }: ViewProps & { coverag
                     <dt>functions</dt>
                     <dd data-of="functions" data-ran={files.ran} data-all={files.functions}>
                         {percent(files.ran, files.functions)}
-                        <p class="quiet">{files.instructions[2][last]! > 0 ? "at least " : ""}{grouped(files.ran)} of {grouped(files.functions)} ran</p>
+                        <p class="quiet">{part.bound !== "" && `${part.bound} `}{grouped(files.ran)} of {grouped(files.functions)} ran</p>
                     </dd>
                 </div>
             </dl>
