@@ -1,5 +1,6 @@
 /// Trace buffers: any program of registers, with trace and triggers amid it, on the model, whose memory holds nothing
-/// but what came in, in its order; and any saved registers, which are explained, fewer of them with fewer conclusions.
+/// but what came in, in its order; and any saved registers, which are explained: if a part of them shows that nothing
+/// is traced, all of them show it.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -113,17 +114,21 @@ void check_model(Bytewise& in) {
 
 void check_explained(Bytewise& in) {
     const auto kind = static_cast<sink::SinkKind>(in.next() % 4);
-    std::vector<RegisterValue> all;
+    std::vector<RegisterValue> all, part;
     for (const std::uint32_t offset : offsets) {
         const std::uint8_t how = in.next();
-        if (how % 4 != 0)
-            all.push_back({std::string(Tmc::register_name(offset)), how < 128 ? in.next() : in.word(), {}, 32});
+        if (how % 4 == 0) continue;
+        all.push_back({std::string(Tmc::register_name(offset)), how < 128 ? in.next() : in.word(), {}, 32});
+        if (how % 4 != 1) part.push_back(all.back());
     }
     for (const bool saved : {false, true}) {
         const protocol::UnitExplanation whole = sink::explain(kind, all, saved);
         WM_CHECK(!whole.unit.empty() && !whole.levels.empty());
         for (const protocol::TraceCondition& f : whole.findings) WM_CHECK(!f.text.empty() && !f.section.empty());
         WM_CHECK(sink::explain(kind, {}, saved).findings.empty());
+        for (const protocol::TraceCondition& f : sink::explain(kind, part, saved).findings)
+            if (f.effect == protocol::TraceEffect::stops)
+                WM_CHECK(std::find(whole.findings.begin(), whole.findings.end(), f) != whole.findings.end());
     }
 }
 

@@ -123,16 +123,20 @@ private:
             find(TraceEffect::may, "FFCR.StopOnFl",
                  "FFCR.StopOnFl is 1 and the formatter has stopped (FFSR.FtStopped): a flush ended the capture",
                  "write 0 to FFCR.StopOnFl where flushes are to leave the capture on", "3.3");
-        else if (ft_stopped && !by_trigger)
-            find(!value("FFCR") ? TraceEffect::may
-                 : saved_       ? TraceEffect::note
-                                : TraceEffect::stops,
+        else if (ft_stopped && !by_trigger) {
+            const bool maybe_by_trigger = bit("FFCR", Ffcr::stop_on_trig_evt) && !asked("STS");
+            find(!value("FFCR") || maybe_by_trigger ? TraceEffect::may
+                 : saved_                           ? TraceEffect::note
+                                                    : TraceEffect::stops,
                  "FFSR.FtStopped",
-                 value("FFCR")
+                 maybe_by_trigger ? "FFSR.FtStopped is 1: the formatter has stopped; STS, which says whether the "
+                                    "trigger stopped it, is not given"
+                 : value("FFCR")
                      ? "FFSR.FtStopped is 1: the formatter has stopped and takes no trace"
                      : "FFSR.FtStopped is 1: the formatter has stopped; FFCR, which says what stops it, is not "
                        "given",
                  "write 0 to CTL.TraceCaptEn, wait for STS.TMCReady, and write 1 again", "3.3");
+        }
         if (bit("STS", Sts::mem_err))
             find(TraceEffect::stops, "STS.MemErr",
                  "STS.MemErr is 1: a write to memory failed, or authentication forbids it, and the formatter stopped",

@@ -254,6 +254,13 @@ TEST(TmcExplanation, ConcludesNothingFromRegistersNotGiven) {
     EXPECT_EQ(explained({on, mode, stopped}, false), "may FFSR.FtStopped; not given:");
     EXPECT_EQ(explained({on, mode, ffcr, stopped}, false), "stops FFSR.FtStopped; not given:");
     EXPECT_EQ(explained({on, mode, ffcr, stopped}, true), "note FFSR.FtStopped; not given:");
+    // STS says whether the trigger did.
+    const RegisterValue by_trigger{"FFCR", Ffcr::en_ft | Ffcr::stop_on_trig_evt, {}, 32},
+        triggered{"STS", Sts::triggered, {}, 32}, untriggered{"STS", 0, {}, 32};
+    EXPECT_EQ(explained({on, mode, by_trigger, stopped}, false), "may FFSR.FtStopped; not given: STS");
+    EXPECT_EQ(explained({on, mode, by_trigger, stopped, triggered}, false), "may FFCR.StopOnTrigEvt; not given:");
+    EXPECT_EQ(explained({on, mode, by_trigger, stopped, untriggered}, false),
+              "note STS.Triggered; stops FFSR.FtStopped; not given:");
 }
 
 /// The explanation of a model's registers names the field.
