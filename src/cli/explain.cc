@@ -18,7 +18,6 @@
 #include "waymark/doctor/register_reference.h"
 #include "waymark/isa/cores.h"
 #include "waymark/open/container.h"
-#include "waymark/protocol/only_if.h"
 
 namespace waymark::cli {
 
@@ -152,8 +151,7 @@ std::string verdict(const doctor::ExplainedSource& source) {
     if (unit.stopped()) return "With these values nothing is traced.";
     if (!unit.traces()) return "With these values nothing is traced at any level.";
     for (const TraceCondition& f : unit.findings)
-        if (const auto only = protocol::only_if(f); !only.empty())
-            return fmt::format("With these values nothing is traced, unless {}.", only);
+        if (!f.unless.empty()) return fmt::format("With these values nothing is traced, unless {}.", f.unless);
     const bool open = std::any_of(unit.levels.begin(), unit.levels.end(),
                                   [&](const TracedLevel& level) { return traced_word(source, level) == "not known"; });
     if (open) return "Nothing that was given keeps it from tracing.";

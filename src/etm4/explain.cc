@@ -12,7 +12,6 @@
 #include "waymark/flow/flow.h"
 #include "waymark/protocol/constant.h"
 #include "waymark/protocol/explanation_builder.h"
-#include "waymark/protocol/only_if.h"
 
 namespace waymark::etm4 {
 
@@ -306,14 +305,19 @@ private:
     }
 
     /// Nothing is traced; if TRCIDR4 was not given: unless the unit lacks what the register controls.
+    [[nodiscard]] TraceCondition never(std::string field, std::string text, std::string remedy, std::string section,
+                                       const char* lacks) const {
+        if (strongest_ == TraceEffect::may)
+            return never_unless(lacks, std::move(field), std::move(text), std::move(remedy), std::move(section));
+        return {strongest_, std::move(field), std::move(text), std::move(remedy), std::move(section)};
+    }
     void find_never(std::string field, std::string text, std::string remedy, std::string section, const char* lacks) {
-        if (strongest_ == TraceEffect::may) text = protocol::with_only_if(std::move(text), lacks);
-        find(strongest_, std::move(field), std::move(text), std::move(remedy), std::move(section));
+        out.findings.push_back(never(std::move(field), std::move(text), std::move(remedy), std::move(section), lacks));
     }
     void never_at(std::size_t level, std::string field, std::string text, std::string remedy, std::string section,
                   const char* lacks) {
-        if (strongest_ == TraceEffect::may) text = protocol::with_only_if(std::move(text), lacks);
-        obstacle(level, strongest_, std::move(field), std::move(text), std::move(remedy), std::move(section));
+        out.levels[level].obstacles.push_back(
+            never(std::move(field), std::move(text), std::move(remedy), std::move(section), lacks));
     }
     static constexpr const char* no_selectors = "the unit has no resource selectors (TRCIDR4, not given)";
     static constexpr const char* no_comparators = "the unit has no address comparators (TRCIDR4, not given)";

@@ -13,7 +13,6 @@
 #include "waymark/pft/access.h"
 #include "waymark/protocol/constant.h"
 #include "waymark/protocol/explanation_builder.h"
-#include "waymark/protocol/only_if.h"
 
 namespace waymark::pft {
 
@@ -313,12 +312,13 @@ private:
             const bool inputs_known = asked(Etmtesseicr::name), state_known = asked(Etmsr::name);
             std::string text = fmt::format("{}; {}no start comparator can turn it on", uses,
                                            state_known ? "it is off (ETMSR[2]), and " : "");
-            if (!state_known)
-                text = protocol::with_only_if(std::move(text), "it is on already (ETMSR[2], not given)");
-            else if (!inputs_known)
-                text = protocol::with_only_if(std::move(text), "a watchpoint turns it on (ETMTESSEICR, not given)");
-            find(inputs_known && state_known ? TraceEffect::stops : TraceEffect::may, "ETMTECR1[25]", std::move(text),
-                 "write 0 to ETMTECR1[25], or choose start comparators in ETMTSSCR", "5.6");
+            const char* const remedy = "write 0 to ETMTECR1[25], or choose start comparators in ETMTSSCR";
+            if (state_known && inputs_known)
+                find(TraceEffect::stops, "ETMTECR1[25]", std::move(text), remedy, "5.6");
+            else
+                out.findings.push_back(never_unless(state_known ? "a watchpoint turns it on (ETMTESSEICR, not given)"
+                                                                : "it is on already (ETMSR[2], not given)",
+                                                    "ETMTECR1[25]", std::move(text), remedy, "5.6"));
             return;
         }
         if (on && stops.empty() && asked(Etmtesseicr::name)) return;

@@ -279,6 +279,29 @@ TEST(Etm4Explain, ProfileMHasModes) {
     EXPECT_EQ(e.levels[1].obstacles.at(0).field, "TRCVICTLR.EXLEVEL_S[3]");
 }
 
+// 2.5: a unit without selectors ignores TRCVICTLR.EVENT. TRCIDR4 says whether it has some.
+TEST(Etm4Explain, NamesTheCaseInWhichItTracesAllTheSame) {
+    Registers r = plain();
+    r.victlr.sel = 0;
+    const auto found = [&](bool all) {
+        const UnitExplanation e =
+            explain(r, CoreProfile::a, [&](std::string_view name) { return all || name == "TRCVICTLR"; });
+        for (const protocol::TraceCondition& f : e.findings)
+            if (f.field == "TRCVICTLR.EVENT") return f;
+        return protocol::TraceCondition{};
+    };
+    const std::string text =
+                          "TRCVICTLR.EVENT is selector 0, which is never true, and never happens: ViewInst is never "
+                          "active",
+                      lacks = "the unit has no resource selectors (TRCIDR4, not given)";
+    EXPECT_EQ(found(false).effect, TraceEffect::may);
+    EXPECT_EQ(found(false).unless, lacks);
+    EXPECT_EQ(found(false).text, text + "; then nothing is traced, unless " + lacks);
+    EXPECT_EQ(found(true).effect, TraceEffect::stops);
+    EXPECT_EQ(found(true).unless, "");
+    EXPECT_EQ(found(true).text.find("unless"), std::string::npos) << found(true).text;
+}
+
 // Missing registers are not judged, but listed.
 TEST(Etm4Explain, JudgesOnlyWhatIsGiven) {
     Registers r;

@@ -197,6 +197,26 @@ TEST(PtmExplain, NamesTheBitThatStopsTheMacrocell) {
     EXPECT_EQ(stopping(plain, {.pdsr = 0}), Fields{"ETMPDSR[0]"});
 }
 
+// 5.6: without start comparators the start/stop block can only be on already, or a watchpoint turns it on.
+TEST(PtmExplain, NamesTheCaseInWhichItTracesAllTheSame) {
+    Registers r;
+    r.tecr1.start_stop = true;
+    const auto found = [&](const std::vector<std::string>& missing) {
+        return explain(r, {},
+                       [&](std::string_view name) {
+                           return std::find(missing.begin(), missing.end(), name) == missing.end();
+                       })
+            .findings.at(0);
+    };
+    EXPECT_EQ(found({"ETMSR"}).unless, "it is on already (ETMSR[2], not given)");
+    EXPECT_EQ(found({"ETMTESSEICR"}).unless, "a watchpoint turns it on (ETMTESSEICR, not given)");
+    EXPECT_NE(found({"ETMTESSEICR"}).text.find("; then nothing is traced, unless a watchpoint turns"),
+              std::string::npos);
+    EXPECT_EQ(found({"ETMTESSEICR"}).effect, TraceEffect::may);
+    EXPECT_EQ(found({}).unless, "");
+    EXPECT_EQ(found({}).effect, TraceEffect::stops);
+}
+
 // Missing registers are not judged: neither the range of comparators, nor an ETMv3 by the rules of a PTM.
 TEST(PtmExplain, JudgesOnlyWhatIsGiven) {
     Registers r;

@@ -27,6 +27,9 @@ struct TraceCondition {
     std::string text;     ///< a sentence that names the field and its value
     std::string remedy;   ///< the setting to write instead; empty: none is needed
     std::string section;  ///< of UnitExplanation::document: `2.1`
+    /// Not empty, with `may`: nothing is traced unless this is so, and registers that were not given decide it: `the
+    /// unit has no address comparators (TRCIDR4, not given)`. `text` ends with it.
+    std::string unless{};
     bool operator==(const TraceCondition&) const = default;
 };
 
