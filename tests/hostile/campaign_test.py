@@ -160,7 +160,7 @@ class Campaign:
 PLANTED = {"crash": ("kill -SEGV $$", "ended with -11", "ended with 99"),
            "overread": (None, "ended with 99"),
            "overflow": (None, "ended with 99"),
-           "allocation": ("a=$(head -c 100000000 /dev/zero | tr '\\0' x); echo made", "took ", "ended with 99"),
+           "allocation": ("dd if=/dev/zero of=/dev/null bs=100M count=1 status=none; echo made", " MB", "ended with 99"),
            "endless": ("while :; do :; done", "ended with -24"),
            "left": ("touch left.tmp; echo made", "left ['left.tmp']"),
            "nothing": ("true", "status 0 without a result"),
@@ -169,8 +169,10 @@ PLANTED = {"crash": ("kill -SEGV $$", "ended with -11", "ended with 99"),
 
 def self_test(server):
     """Each planted fault is found, and commands run as before after it."""
-    seconds, missed = 1, []
+    missed = []
     for name, (shell, *wanted) in PLANTED.items():
+        # What is endless uses up its time. Others have enough of it on any machine.
+        seconds = 1 if name == "endless" else SECONDS
         if not server and shell is None:
             continue
         with Folder() as folder:

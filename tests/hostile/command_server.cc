@@ -15,7 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -95,6 +99,19 @@ int run_command(std::vector<std::string> words) {
     ::_exit(status);
 }
 
+/// Whether the process ends within `seconds`. A signal that comes meanwhile does not end the wait.
+bool ends_in_time(int process, int seconds) {
+    using Clock = std::chrono::steady_clock;
+    const auto last = Clock::now() + std::chrono::seconds(seconds);
+    for (;;) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(last - Clock::now()).count();
+        pollfd waits{process, POLLIN, 0};
+        const int ready = ::poll(&waits, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
+        if (ready >= 0) return ready == 1;
+        WM_CHECK(errno == EINTR);
+    }
+}
+
 void answer(const std::vector<std::string>& request) {
     std::fflush(nullptr);
     const pid_t child = ::fork();
@@ -102,8 +119,7 @@ void answer(const std::vector<std::string>& request) {
     if (child == 0) run_request(request);
     const int ends = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
     WM_CHECK(ends >= 0);
-    pollfd waits{ends, POLLIN, 0};
-    const bool in_time = ::poll(&waits, 1, std::stoi(request[5]) * 1000) == 1;
+    const bool in_time = ends_in_time(ends, std::stoi(request[5]));
     ::close(ends);
     if (!in_time) ::kill(child, SIGKILL);
     int status = 0;
