@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -404,10 +405,11 @@ public:
             if (!field) return no_register(name);
             const std::uint64_t ones = ~std::uint64_t{0} >> (64 - field->width());
             if (value > ones) return wrong(fmt::format("{}: {:#x} is more than {:#x}", name, value, ones));
-            value = (model_.read(about->offset) & ~(ones << field->lo)) | value << field->lo;
+            value = (others(*about) & ~(ones << field->lo)) | value << field->lo;
         }
         if (value > 0xffffffff) return wrong(fmt::format("{}: {:#x} has more than 32 bits", name, value));
         model_.write(about->offset, static_cast<std::uint32_t>(value));
+        written_[about->offset] = static_cast<std::uint32_t>(value);
         return Nothing{};
     }
     Result<std::uint64_t> read(std::string_view name) override {
@@ -479,6 +481,7 @@ public:
             one.after = {item->supervisor != 0, item->pid, item->did};
             in.items = {&one, 1};
         }
+        written_.clear();
         std::string mistakes;
         if (item == nullptr)
             if (const dpu::CycleOutput* const out = model_.run(in, cycles)) {
@@ -516,6 +519,15 @@ private:
             if (!f.reserved() && f.name == name) return f;
         return std::nullopt;
     }
+    /// The register that a write of one field writes otherwise.
+    [[nodiscard]] std::uint64_t others(const dpu::Registers::About& about) const {
+        // 1 would clear the other flags.
+        if (about.access == dpu::Permission::write_1_to_clear) return 0;
+        // The model shows EN and TMPDIS of DP_TC only when they are in force.
+        const auto written = written_.find(about.offset);
+        return written != written_.end() ? written->second : model_.read(about.offset);
+    }
+
     void note(const dpu::CycleOutput& out, std::string& mistakes) {
         for (std::size_t i = 0; i < pic_.size(); ++i) pic_[i] = pic_[i] || out.pic[i];
         debug_request_ = debug_request_ || out.debug_request;
@@ -551,6 +563,7 @@ private:
     std::optional<dpu::VirtualTraceBuffer> buffer_;
     std::pair<std::uint32_t, std::uint32_t> place_{};
     std::vector<std::uint8_t> nexus_;
+    std::map<std::uint32_t, std::uint32_t> written_;  // since the last cycle: the last value for each offset
     std::array<bool, 2> pic_{};
     bool debug_request_ = false;
 };

@@ -211,6 +211,47 @@ static void dpu_example(void) {
     wm_unit_free(unit);
 }
 
+/* A write of a field writes its register: docs/spec/dpu.md, 3.2 and 3.4. */
+static void dpu_fields(void) {
+    static const char* const settings[] = {"TINT=1", "TRTE=1", NULL};
+    static const char* const names[] = {"DP_CA0V", "DP_CB0V", "DP_CA0C", "DP_CB0C", "DP_CR", NULL};
+    static const uint64_t counts[] = {3, 3, 0x000f0010, 0x000f0010, 0x41}; /* one-shot counters A0 and B0, to line 0 */
+    wm_unit* unit = NULL;
+    OK(wm_unit_new("dpu", settings, &unit, error));
+    write_all(unit, names, counts);
+    OK(wm_unit_run(unit, 6, NULL, 0, NULL, error));
+    CHECK(value_of(unit, "DP_MR") == 9);
+    /* 1 clears a flag, and leaves the other. */
+    OK(wm_unit_write(unit, "DP_MR.DRCB0", 1, error));
+    OK(wm_unit_run(unit, 1, NULL, 0, NULL, error));
+    CHECK(value_of(unit, "DP_MR") == 1 && level_of(unit, "interrupt0") == 1);
+    OK(wm_unit_write(unit, "DP_MR.DRCA0", 0, error));
+    OK(wm_unit_run(unit, 1, NULL, 0, NULL, error));
+    CHECK(value_of(unit, "DP_MR") == 1);
+    /* Two fields in one cycle: both are written. */
+    static const char* const trace[] = {"DP_TSA", "DP_TEA", "DP_TW", "DP_TC", NULL};
+    static const uint64_t off[] = {0x20000000, 0x20000060, 0x20000000, 0x00200084};
+    write_all(unit, trace, off);
+    OK(wm_unit_run(unit, 1, NULL, 0, NULL, error));
+    CHECK(value_of(unit, "DP_TC") == 0x00200084);
+    OK(wm_unit_write(unit, "DP_TC.EN", 1, error));
+    OK(wm_unit_write(unit, "DP_TC.GLOBAL", 1, error));
+    CHECK(value_of(unit, "DP_TC.EN") == 0); /* it acts in the next cycle */
+    OK(wm_unit_run(unit, 1, NULL, 0, NULL, error));
+    CHECK(value_of(unit, "DP_TC.EN") == 1 && value_of(unit, "DP_TC.GLOBAL") == 1);
+    OK(wm_unit_write(unit, "DP_TC.TMPDIS", 1, error));
+    OK(wm_unit_write(unit, "DP_TC.GLOBAL", 0, error));
+    OK(wm_unit_run(unit, 1, NULL, 0, NULL, error));
+    CHECK(value_of(unit, "DP_TC.TMPDIS") == 1 && value_of(unit, "DP_TC.GLOBAL") == 0);
+    /* The write before last is over: the next one starts from what the unit has. */
+    OK(wm_unit_write(unit, "DP_TC", 0x00200084, error));
+    OK(wm_unit_run(unit, 1, NULL, 0, NULL, error));
+    OK(wm_unit_write(unit, "DP_TC.GLOBAL", 1, error));
+    OK(wm_unit_run(unit, 1, NULL, 0, NULL, error));
+    CHECK(value_of(unit, "DP_TC.EN") == 0 && value_of(unit, "DP_TC.GLOBAL") == 1);
+    wm_unit_free(unit);
+}
+
 void unit_suite(void) {
     wm_unit* unit = NULL;
     FAILS(WM_USAGE, "kind", wm_unit_new(NULL, NULL, &unit, error));
@@ -219,4 +260,5 @@ void unit_suite(void) {
     buffers_stop_at_their_trigger();
     spe_samples();
     dpu_example();
+    dpu_fields();
 }
