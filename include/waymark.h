@@ -519,7 +519,8 @@ WM_API wm_status wm_options_describe(wm_options* options, const wm_model* model,
 /// A trace buffer, a profiling unit or the Debug and Profiling Unit of a DSP. Since 0.10.
 typedef struct wm_unit wm_unit;
 /// `kind` with its `settings` (NULL, or `name=value` strings up to a NULL):
-///   etb, tmc-etb, tmc-etf, tmc-etr (docs/spec/tmc.md), disabled: memory_bytes (65536), base (of the memory of an ETR)
+///   etb, tmc-etb, tmc-etf, tmc-etr (docs/spec/tmc.md), at first disabled: memory_bytes (65536), base (of the memory of
+///     an ETR)
 ///   spe (docs/spec/spe.md): version (v1.0 to v1.5; v1.2), memory_base (0x80000000) and memory_bytes (1048576) of the
 ///     only memory that is writable, interval (a multiple of 256: programmed as Linux does for EL0; 0, the default: as
 ///     after reset), in_flight (1), seed
@@ -529,10 +530,11 @@ typedef struct wm_unit wm_unit;
 WM_API wm_status wm_unit_new(const char* kind, const char* const* settings, wm_unit** unit, wm_error** error);
 WM_API void wm_unit_free(wm_unit* unit);
 
-/// Writes a register, or one of its fields: `FFCR`, `PMSCR_EL1`, `PMSCR_EL1.E0SPE`, `DP_TC.EN` (docs/registers). SPE:
-/// it is not checked whether software at this exception level may write it; wm_unit_decide tells. DPU: the write acts
-/// in the next cycle. WM_USAGE: no such register, a value that it cannot hold, or a write that the specification
-/// forbids in this state: it changes nothing.
+/// Writes a register: `FFCR`, `PMSCR_EL1`, `DP_TC` (docs/registers); of spe and dpu also one of its fields:
+/// `PMSCR_EL1.E0SPE`, `DP_TC.EN`. The other fields keep their values, or those written last; flags that 1 clears stay.
+/// SPE: it is not checked whether software at this exception level may write it; wm_unit_decide tells. DPU: the write
+/// acts in the next cycle. WM_USAGE: no such register, one that is read-only, a value that it cannot hold, or a write
+/// that the specification forbids in this state: it changes nothing.
 WM_API wm_status wm_unit_write(wm_unit* unit, const char* name, uint64_t value, wm_error** error);
 /// Reads a register or a field, with its side effects (RRD of a buffer takes a word out).
 WM_API wm_status wm_unit_read(wm_unit* unit, const char* name, uint64_t* value, wm_error** error);
@@ -608,8 +610,8 @@ typedef struct wm_eonce_item {
     uint8_t reserved[4];
 } wm_eonce_item;
 /// DPU: cycles pass, with these events spread evenly over them; or one cycle with `item` (else NULL). WM_USAGE: an
-/// unknown event or item, or too many times; nothing ran. Or a mistake in what registers were written, which the
-/// message says: the cycles ran all the same.
+/// unknown event or item, an event that is given twice, or too many times; nothing ran. Or mistakes in what registers
+/// were written, the first of which the message says: the cycles ran all the same.
 WM_API wm_status wm_unit_run(wm_unit* unit, uint64_t cycles, const wm_event_count* events, size_t count,
                              const wm_eonce_item* item, wm_error** error);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -292,6 +293,7 @@ public:
         } else if (name == "counter") {
             model_.set_counter(value);
         } else if (name == "CONTEXTIDR_EL1" || name == "CONTEXTIDR_EL2") {
+            if (value > 0xffffffff) return wrong(fmt::format("{}: {:#x} has more than 32 bits", name, value));
             (name.back() == '1' ? context_el1_ : context_el2_) = static_cast<std::uint32_t>(value);
             model_.set_context(context_el1_, context_el2_);
         } else {
@@ -336,6 +338,7 @@ public:
             if (o == nullptr) return wrong("CollectRecord: it is about an operation, and none is given");
             if (!spe::StatisticalProfilingEnabled(s))
                 return wrong("CollectRecord: profiling is off (StatisticalProfilingEnabled), so there is no sample");
+            if (o->kind > WM_OP_BRANCH) return wrong(fmt::format("CollectRecord: there is no kind {}", o->kind));
             const spe::Executed e = executed(*o, cycle_);
             return truth(spe::CollectRecord(s, e.events, e.total_latency, spe::filter_type(e.operation)));
         }
@@ -400,6 +403,7 @@ public:
         const std::size_t dot = name.find('.');
         const auto about = dpu::Registers::find(name.substr(0, dot));
         if (!about) return no_register(name);
+        if (about->access == dpu::Permission::read_only) return wrong(fmt::format("{} is read-only", about->name));
         if (dot != name.npos) {
             const auto field = field_of(about->offset, name.substr(dot + 1));
             if (!field) return no_register(name);
@@ -434,6 +438,7 @@ public:
              {std::pair{"supervisor", &state_.ctx.supervisor}, std::pair{"debug", &state_.in_debug},
               std::pair{"DPUE", &state_.dpue}, std::pair{"bus_others", &state_.bus_others}})
             if (name == known) {
+                if (value > 1) return wrong(fmt::format("{} {}: it is 1 or 0", name, value));
                 *member = value != 0;
                 return Nothing{};
             }
@@ -450,6 +455,7 @@ public:
         dpu::CycleInput in = state_;
         if (cycles == 0) return wrong("0 cycles: give at least 1");
         if (cycles > most_cycles) return wrong(fmt::format("{} cycles: give at most {}", cycles, most_cycles));
+        std::array<bool, dpu::event_wires> given{};
         for (const wm_event_count& e : events) {
             const auto wire = e.name == nullptr ? std::nullopt : dpu::event_wire(e.name);
             if (!wire || dpu::is_own(*wire))
@@ -459,10 +465,10 @@ public:
                                 e.name == nullptr ? "" : e.name));
             if (dpu::is_duration(*wire) && e.times > cycles)
                 return wrong(fmt::format("{}: {} of {} cycles", e.name, e.times, cycles));
+            if (std::exchange(given[static_cast<std::size_t>(*wire)], true))
+                return wrong(fmt::format("{} is given twice; add its times up", e.name));
             in.set(*wire, e.times);
         }
-        pic_ = {};
-        debug_request_ = false;
         dpu::EonceItem one;
         if (item != nullptr) {
             const auto kind = item->kind == nullptr
@@ -473,6 +479,11 @@ public:
                                          fmt::join(item_names, ", ")));
             if (cycles != 1) return wrong("an item belongs to one cycle: give 1");
             one.kind = static_cast<dpu::ItemKind>(kind - item_names.begin());
+            if (one.kind == dpu::ItemKind::edca && item->channel > 5)
+                return wrong(fmt::format("edca of channel {}: there are 0 to 5", item->channel));
+            if (item->supervisor > 1) return wrong(fmt::format("supervisor {}: it is 1 or 0", item->supervisor));
+            if (std::any_of(std::begin(item->reserved), std::end(item->reserved), [](auto b) { return b != 0; }))
+                return wrong("the reserved bytes of an item are 0");
             one.channel = item->channel;
             one.src = item->source;
             one.dst = item->destination;
@@ -481,6 +492,8 @@ public:
             one.after = {item->supervisor != 0, item->pid, item->did};
             in.items = {&one, 1};
         }
+        pic_ = {};
+        debug_request_ = false;
         written_.clear();
         std::string mistakes;
         if (item == nullptr)

@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from scratch import Folder  # noqa: E402
 
-# Structures that come in arrays, or that programs provide: their beginnings never change.
+# Structures that come in arrays, or that programs provide: what is here of them never changes.
 STRUCTURES = ["wm_block", "wm_range", "wm_event", "wm_packet", "wm_executed", "wm_operation", "wm_event_count",
               "wm_eonce_item"]
 
@@ -39,7 +39,7 @@ def layouts(root):
     for name in STRUCTURES:
         body = re.search(r"typedef struct %s \{(.*?)\} %s;" % (name, name), header, re.S).group(1)
         body = re.sub(r"//[^\n]*", "", body)
-        members = [m for statement in body.split(";") for m in re.findall(r"(\w+)\s*(?:,|$)", statement.strip())]
+        members = [m for statement in body.split(";") for m in re.findall(r"(\w+)\s*(?:\[\d+\])?\s*(?:,|$)", statement.strip())]
         lines.append(f'printf("{name} %zu:", sizeof({name}));')
         lines += [f'printf(" {m} %zu", offsetof({name}, {m}));' for m in members]
         lines.append('printf("\\n");')

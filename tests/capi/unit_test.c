@@ -228,6 +228,9 @@ static void dpu_fields(void) {
     OK(wm_unit_write(unit, "DP_MR.DRCA0", 0, error));
     OK(wm_unit_run(unit, 1, NULL, 0, NULL, error));
     CHECK(value_of(unit, "DP_MR") == 1);
+    /* A run that is refused changes nothing. */
+    FAILS(WM_USAGE, "no item", wm_unit_run(unit, 1, NULL, 0, &(wm_eonce_item){.kind = "jump"}, error));
+    CHECK(level_of(unit, "interrupt0") == 1);
     /* Two fields in one cycle: both are written. */
     static const char* const trace[] = {"DP_TSA", "DP_TEA", "DP_TW", "DP_TC", NULL};
     static const uint64_t off[] = {0x20000000, 0x20000060, 0x20000000, 0x00200084};
@@ -252,6 +255,35 @@ static void dpu_fields(void) {
     wm_unit_free(unit);
 }
 
+/* What include/waymark.h calls WM_USAGE. */
+static void refusals(void) {
+    const uint64_t wide = (uint64_t)1 << 32;
+    wm_unit* unit = NULL;
+    OK(wm_unit_new("spe", NULL, &unit, error));
+    FAILS(WM_USAGE, "32 bits", wm_unit_signal(unit, "CONTEXTIDR_EL1", wide, error));
+    FAILS(WM_USAGE, "32 bits", wm_unit_signal(unit, "CONTEXTIDR_EL2", wide, error));
+    OK(wm_unit_signal(unit, "CONTEXTIDR_EL1", wide - 1, error));
+    wm_unit_free(unit);
+    static const char *const bits[] = {"supervisor", "debug", "DPUE", "bus_others"}, *const ids[] = {"PID", "DID"};
+    OK(wm_unit_new("dpu", NULL, &unit, error));
+    for (int i = 0; i < 4; ++i) {
+        FAILS(WM_USAGE, bits[i], wm_unit_signal(unit, bits[i], 2, error));
+        OK(wm_unit_signal(unit, bits[i], i == 2, error));
+    }
+    for (int i = 0; i < 2; ++i) FAILS(WM_USAGE, "8 bits", wm_unit_signal(unit, ids[i], 256, error));
+    FAILS(WM_USAGE, "read-only", wm_unit_write(unit, "DP_SR", 1, error));
+    FAILS(WM_USAGE, "read-only", wm_unit_write(unit, "DP_SR.ENCA0", 1, error));
+    const wm_event_count twice[] = {{"DC_MISS", 1}, {"DC_HIT", 1}, {"DC_MISS", 2}};
+    FAILS(WM_USAGE, "DC_MISS is given twice", wm_unit_run(unit, 5, twice, 3, NULL, error));
+    OK(wm_unit_run(unit, 5, twice, 2, NULL, error));
+    FAILS(WM_USAGE, "0 to 5", wm_unit_run(unit, 1, NULL, 0, &(wm_eonce_item){.kind = "edca", .channel = 6}, error));
+    OK(wm_unit_run(unit, 1, NULL, 0, &(wm_eonce_item){.kind = "edca", .channel = 5}, error));
+    FAILS(WM_USAGE, "supervisor",
+          wm_unit_run(unit, 1, NULL, 0, &(wm_eonce_item){.kind = "rte", .supervisor = 2}, error));
+    FAILS(WM_USAGE, "reserved", wm_unit_run(unit, 1, NULL, 0, &(wm_eonce_item){.kind = "rte", .reserved = {1}}, error));
+    wm_unit_free(unit);
+}
+
 void unit_suite(void) {
     wm_unit* unit = NULL;
     FAILS(WM_USAGE, "kind", wm_unit_new(NULL, NULL, &unit, error));
@@ -261,4 +293,5 @@ void unit_suite(void) {
     spe_samples();
     dpu_example();
     dpu_fields();
+    refusals();
 }
