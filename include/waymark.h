@@ -551,7 +551,9 @@ WM_API wm_status wm_unit_line(wm_unit* unit, const char* line, int* level, wm_er
 /// The memory that the unit writes to; it lives until the next call for this unit. buffers: what a reader finds, the
 /// oldest byte first; spe: the profiling buffer up to PMBPTR_EL1; dpu: from DP_TSA to the line of DP_TEA, as it lies.
 WM_API size_t wm_unit_memory(wm_unit* unit, const uint8_t** bytes);
-/// What left the unit since the last call. tmc-etf as a hardware FIFO: frames; dpu: bytes of Nexus messages.
+/// What left the unit since the last call, as wm_unit_memory lends it. tmc-etf as a hardware FIFO: frames; dpu: bytes
+/// of Nexus messages, of which up to 64 MiB wait.
+/// Returns 0 and sets `*bytes` to NULL if there is nothing, or no memory to lend it.
 WM_API size_t wm_unit_take(wm_unit* unit, const uint8_t** bytes);
 
 /// Buffers: bytes of a source, 0x01 to 0x6f. Bytes that the buffer does not accept are lost, as in hardware.

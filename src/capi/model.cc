@@ -379,9 +379,17 @@ wm_status wm_model_finish(wm_model* model, wm_error** error) {
 }
 
 size_t wm_model_take(wm_model* model, const uint8_t** bytes) {
-    model->taken = model->trace.take();
-    if (bytes != nullptr) *bytes = model->taken.data();
-    return model->taken.size();
+    size_t count = 0;
+    const uint8_t* first = nullptr;
+    if (model != nullptr)
+        waymark::capi::guarded(nullptr, [&] {
+            model->taken = model->trace.take();
+            first = model->taken.data();
+            count = model->taken.size();
+            return WM_OK;
+        });
+    if (bytes != nullptr) *bytes = first;
+    return count;
 }
 
 wm_status wm_options_describe(wm_options* options, const wm_model* model, wm_error** error) {

@@ -495,11 +495,11 @@ public:
         pic_ = {};
         debug_request_ = false;
         written_.clear();
-        std::string mistakes;
+        Mistakes mistakes;
         if (item == nullptr)
             if (const dpu::CycleOutput* const out = model_.run(in, cycles)) {
                 note(*out, mistakes);
-                return told(mistakes);
+                return mistakes.told();
             }
         const auto totals = in.wire;
         for (std::uint64_t n = 0; n < cycles; ++n) {
@@ -509,7 +509,7 @@ public:
             note(model_.step(in), mistakes);
         }
         if (item != nullptr) state_.ctx = one.after;
-        return told(mistakes);
+        return mistakes.told();
     }
     [[nodiscard]] std::vector<std::uint8_t> memory() const override {
         return buffer_ ? std::vector<std::uint8_t>(buffer_->bytes().begin(), buffer_->bytes().end())
@@ -519,6 +519,7 @@ public:
 
 private:
     static constexpr std::uint64_t most_cycles = std::uint64_t{1} << 32;
+    static constexpr std::size_t most_nexus = std::size_t{64} << 20;
 
     static std::uint64_t share(std::uint64_t all, std::uint64_t n, std::uint64_t cycles) {
         return all / cycles * n + all % cycles * n / cycles;
@@ -541,21 +542,41 @@ private:
         return written != written_.end() ? written->second : model_.read(about.offset);
     }
 
-    void note(const dpu::CycleOutput& out, std::string& mistakes) {
+    /// The first mistake, and how many there are: a run may have one in every cycle.
+    struct Mistakes {
+        std::string first;
+        std::uint64_t count = 0;
+        template <class F>
+        void add(F&& text) {
+            if (count++ == 0) first = std::forward<F>(text)();
+        }
+        [[nodiscard]] Status told() const {
+            if (count == 0) return Nothing{};
+            const std::string more = count == 1 ? "" : fmt::format(", and {} more", count - 1);
+            return wrong(fmt::format("{}{}; the cycles ran all the same", first, more));
+        }
+    };
+    void note(const dpu::CycleOutput& out, Mistakes& mistakes) {
         for (std::size_t i = 0; i < pic_.size(); ++i) pic_[i] = pic_[i] || out.pic[i];
         debug_request_ = debug_request_ || out.debug_request;
-        nexus_.insert(nexus_.end(), out.nexus.begin(), out.nexus.end());
+        const std::size_t room = std::min(out.nexus.size(), most_nexus - nexus_.size());
+        nexus_.insert(nexus_.end(), out.nexus.begin(), out.nexus.begin() + static_cast<std::ptrdiff_t>(room));
+        if (room != out.nexus.size())
+            mistakes.add([] {
+                return fmt::format("{} bytes of Nexus messages wait for wm_unit_take, and what came after them is lost",
+                                   most_nexus);
+            });
         for (const dpu::ProgrammingError& e : out.errors)
-            mistakes += fmt::format("{}cycle {}: {}", mistakes.empty() ? "" : "; ", e.cycle, e.message);
+            mistakes.add([&] { return fmt::format("cycle {}: {}", e.cycle, e.message); });
         for (const dpu::Burst& burst : out.bursts) store(burst, mistakes);
     }
-    void store(const dpu::Burst& burst, std::string& mistakes) {
+    void store(const dpu::Burst& burst, Mistakes& mistakes) {
         const dpu::Registers r = model_.registers();
         const auto first = static_cast<std::uint32_t>(to_value(r.tsa)),
                    last = static_cast<std::uint32_t>(to_value(r.tea));
         if (last < first || last - first >= most_memory) {
-            mistakes += fmt::format("{}DP_TSA {:#x} to DP_TEA {:#x} is no buffer of up to 1 GiB",
-                                    mistakes.empty() ? "" : "; ", first, last);
+            mistakes.add(
+                [&] { return fmt::format("DP_TSA {:#x} to DP_TEA {:#x} is no buffer of up to 1 GiB", first, last); });
             return;
         }
         if (!buffer_ || std::pair(first, last) != place_) {
@@ -563,12 +584,7 @@ private:
             place_ = {first, last};
         }
         if (!buffer_->store(burst) && !burst.fixed)
-            mistakes +=
-                fmt::format("{}the lines at {:#x} lie outside the buffer", mistakes.empty() ? "" : "; ", burst.address);
-    }
-    static Status told(const std::string& mistakes) {
-        if (mistakes.empty()) return Nothing{};
-        return wrong(mistakes + "; the cycles ran all the same");
+            mistakes.add([&] { return fmt::format("the lines at {:#x} lie outside the buffer", burst.address); });
     }
 
     dpu::Model model_;
@@ -615,10 +631,20 @@ wm_status with_unit(const char* function, wm_unit* unit, wm_error** error, F&& f
     });
 }
 
-size_t lend(wm_unit* unit, std::vector<std::uint8_t> bytes, const uint8_t** to) {
-    unit->model->shown = std::move(bytes);
-    if (to != nullptr) *to = unit->model->shown.data();
-    return unit->model->shown.size();
+/// What `f` returns of the unit's model, lent to the caller; nothing if there is no memory for it.
+template <class F>
+size_t lend(wm_unit* unit, const uint8_t** to, F&& f) noexcept {
+    size_t count = 0;
+    const uint8_t* bytes = nullptr;
+    if (unit != nullptr)
+        waymark::capi::guarded(nullptr, [&] {
+            unit->model->shown = std::forward<F>(f)(*unit->model);
+            bytes = unit->model->shown.data();
+            count = unit->model->shown.size();
+            return WM_OK;
+        });
+    if (to != nullptr) *to = bytes;
+    return count;
 }
 
 }  // namespace
@@ -704,8 +730,12 @@ wm_status wm_unit_run(wm_unit* unit, uint64_t cycles, const wm_event_count* even
                      [&](auto& model) { return model.run(cycles, std::span(events, count), item); });
 }
 
-size_t wm_unit_memory(wm_unit* unit, const uint8_t** bytes) { return lend(unit, unit->model->memory(), bytes); }
+size_t wm_unit_memory(wm_unit* unit, const uint8_t** bytes) {
+    return lend(unit, bytes, [](auto& model) { return model.memory(); });
+}
 
-size_t wm_unit_take(wm_unit* unit, const uint8_t** bytes) { return lend(unit, unit->model->take(), bytes); }
+size_t wm_unit_take(wm_unit* unit, const uint8_t** bytes) {
+    return lend(unit, bytes, [](auto& model) { return model.take(); });
+}
 
 }  // extern "C"

@@ -281,7 +281,17 @@ static void refusals(void) {
     FAILS(WM_USAGE, "supervisor",
           wm_unit_run(unit, 1, NULL, 0, &(wm_eonce_item){.kind = "rte", .supervisor = 2}, error));
     FAILS(WM_USAGE, "reserved", wm_unit_run(unit, 1, NULL, 0, &(wm_eonce_item){.kind = "rte", .reserved = {1}}, error));
+    /* Several mistakes: the first, and how many more. */
+    for (int i = 0; i < 1000; ++i) OK(wm_unit_write(unit, "DP_CA0C", (uint64_t)1 << 31 | 1, error));
+    FAILS(WM_USAGE, ", and 999 more; the cycles ran", wm_unit_run(unit, 1, NULL, 0, NULL, error));
     wm_unit_free(unit);
+    /* Nothing to lend. */
+    const uint8_t* bytes = (const uint8_t*)"";
+    CHECK(wm_unit_memory(NULL, &bytes) == 0 && bytes == NULL);
+    bytes = (const uint8_t*)"";
+    CHECK(wm_unit_take(NULL, &bytes) == 0 && bytes == NULL && wm_unit_take(NULL, NULL) == 0);
+    bytes = (const uint8_t*)"";
+    CHECK(wm_model_take(NULL, &bytes) == 0 && bytes == NULL);
 }
 
 void unit_suite(void) {
