@@ -17,7 +17,9 @@
 ///
 /// Compatibility. Programs that were compiled with this header work with later versions of the library that have the
 /// same soname. Structures that the library fills grow at the end only: where you provide the room, set `struct_bytes`
-/// to sizeof first. Structures that come in arrays (wm_block, wm_range, wm_event, wm_packet) never change. Later
+/// to sizeof first. Structures that you provide in arrays with `each_bytes` or `operation_bytes` (wm_executed,
+/// wm_operation) grow at the end, too: zero those that you set member by member. All others (wm_block, wm_range,
+/// wm_event, wm_packet, wm_event_count, wm_eonce_item) keep their size; their reserved members must be 0. Later
 /// versions may deliver events of further kinds: pass over those that you do not know.
 #ifndef WAYMARK_H
 #define WAYMARK_H
@@ -550,10 +552,10 @@ WM_API wm_status wm_unit_signal(wm_unit* unit, const char* signal, uint64_t valu
 WM_API wm_status wm_unit_line(wm_unit* unit, const char* line, int* level, wm_error** error);
 /// The memory that the unit writes to; it lives until the next call for this unit. buffers: what a reader finds, the
 /// oldest byte first; spe: the profiling buffer up to PMBPTR_EL1; dpu: from DP_TSA to the line of DP_TEA, as it lies.
+/// Returns 0 and sets `*bytes` to NULL if there is nothing, or no memory to lend it.
 WM_API size_t wm_unit_memory(wm_unit* unit, const uint8_t** bytes);
 /// What left the unit since the last call, as wm_unit_memory lends it. tmc-etf as a hardware FIFO: frames; dpu: bytes
 /// of Nexus messages, of which up to 64 MiB wait.
-/// Returns 0 and sets `*bytes` to NULL if there is nothing, or no memory to lend it.
 WM_API size_t wm_unit_take(wm_unit* unit, const uint8_t** bytes);
 
 /// Buffers: bytes of a source, 0x01 to 0x6f. Bytes that the buffer does not accept are lost, as in hardware.
@@ -589,12 +591,12 @@ WM_API wm_status wm_unit_retire(wm_unit* unit, const wm_operation* list, size_t 
 /// SPE: a function of the architecture, by its published name, for the present registers and exception level:
 /// CheckProfilingBufferAccess, CheckStatisticalProfilingAccess, ProfilingBufferOwner, ProfilingBufferEnabled,
 /// StatisticalProfilingEnabled, CollectContextIDR1, CollectContextIDR2, CollectPhysicalAddress, CollectTimeStamp, or
-/// CollectRecord, which is about `operation` (else NULL). `answer`: `TRUE`, `FALSE`, `OK`, `TrapToEL2`,
-/// `NonSecure EL1`, `Virtual` and so on; `why`: the condition that decided it. Both may be NULL, and live until the
-/// next call for this unit. WM_USAGE: another function, or CollectRecord without an operation or while profiling is
-/// off.
-WM_API wm_status wm_unit_decide(wm_unit* unit, const char* function, const wm_operation* operation, const char** answer,
-                                const char** why, wm_error** error);
+/// CollectRecord, which is about `operation` (else NULL). `operation_bytes`: sizeof(wm_operation). `answer`: `TRUE`,
+/// `FALSE`, `OK`, `TrapToEL2`, `Non-secure EL1`, `Virtual` and so on; `why`: the condition that decided it. Both may be
+/// NULL, and live until the next call for this unit. WM_USAGE: another function, or CollectRecord without an operation
+/// or while profiling is off.
+WM_API wm_status wm_unit_decide(wm_unit* unit, const char* function, const wm_operation* operation,
+                                size_t operation_bytes, const char** answer, const char** why, wm_error** error);
 
 /// An event of the DSP's platform: `DC_MISS`, `STALL_ALL` (docs/spec/dpu.md, section 8).
 typedef struct wm_event_count {

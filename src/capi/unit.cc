@@ -631,6 +631,13 @@ wm_status with_unit(const char* function, wm_unit* unit, wm_error** error, F&& f
     });
 }
 
+/// An operation of a program that was compiled with a header of this or another version.
+wm_operation operation_at(const void* first, std::size_t bytes) {
+    wm_operation out{};
+    std::memcpy(&out, first, std::min(bytes, sizeof out));
+    return out;
+}
+
 /// What `f` returns of the unit's model, lent to the caller; nothing if there is no memory for it.
 template <class F>
 size_t lend(wm_unit* unit, const uint8_t** to, F&& f) noexcept {
@@ -701,21 +708,19 @@ wm_status wm_unit_send(wm_unit* unit, uint8_t trace_id, const uint8_t* bytes, si
 wm_status wm_unit_retire(wm_unit* unit, const wm_operation* list, size_t count, size_t each_bytes, wm_error** error) {
     if (list == nullptr && count != 0) return waymark::capi::missing(error, "wm_unit_retire", "list");
     return with_unit("wm_unit_retire", unit, error, [&](auto& model) -> waymark::Status {
-        for (std::size_t i = 0; i < count; ++i) {
-            wm_operation operation{};
-            std::memcpy(&operation, reinterpret_cast<const char*>(list) + i * each_bytes,
-                        std::min(each_bytes, sizeof operation));
-            WM_LEAVE_IF_ERROR(model.retire(operation));
-        }
+        for (std::size_t i = 0; i < count; ++i)
+            WM_LEAVE_IF_ERROR(
+                model.retire(operation_at(reinterpret_cast<const char*>(list) + i * each_bytes, each_bytes)));
         return waymark::Nothing{};
     });
 }
 
-wm_status wm_unit_decide(wm_unit* unit, const char* function, const wm_operation* operation, const char** answer,
-                         const char** why, wm_error** error) {
+wm_status wm_unit_decide(wm_unit* unit, const char* function, const wm_operation* operation, size_t operation_bytes,
+                         const char** answer, const char** why, wm_error** error) {
     if (function == nullptr) return waymark::capi::missing(error, "wm_unit_decide", "function");
     return with_unit("wm_unit_decide", unit, error, [&](auto& model) -> waymark::Status {
-        WM_ASSIGN_OR_RETURN(auto decided, model.decide(function, operation));
+        const wm_operation known = operation == nullptr ? wm_operation{} : operation_at(operation, operation_bytes);
+        WM_ASSIGN_OR_RETURN(auto decided, model.decide(function, operation == nullptr ? nullptr : &known));
         std::tie(model.answer, model.why) = std::move(decided);
         if (answer != nullptr) *answer = model.answer.c_str();
         if (why != nullptr) *why = model.why.c_str();

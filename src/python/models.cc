@@ -123,8 +123,8 @@ public:
         const std::string& function, const std::optional<py::array_t<wm_operation, py::array::c_style>>& operation) {
         const char *answer = nullptr, *why = nullptr;
         call([&](wm_error** error) {
-            return wm_unit_decide(unit_, function.c_str(), operation ? operation->data() : nullptr, &answer, &why,
-                                  error);
+            return wm_unit_decide(unit_, function.c_str(), operation ? operation->data() : nullptr,
+                                  sizeof(wm_operation), &answer, &why, error);
         });
         return {answer, why};
     }

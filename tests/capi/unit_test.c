@@ -72,7 +72,7 @@ static void buffers_stop_at_their_trigger(void) {
 /* docs/spec/spe.md: functions of the architecture one by one, samples, barriers, and the interrupt of a full buffer. */
 static const char* answer_of(wm_unit* unit, const char* function, const wm_operation* operation) {
     const char *answer = NULL, *why = NULL;
-    OK(wm_unit_decide(unit, function, operation, &answer, &why, error));
+    OK(wm_unit_decide(unit, function, operation, sizeof *operation, &answer, &why, error));
     CHECK(strlen(why) > 10);
     return answer;
 }
@@ -128,8 +128,8 @@ static void spe_samples(void) {
     run_loads(unit, 2560);
     OK(wm_unit_signal(unit, "drain", 0, error));
     CHECK(wm_unit_memory(unit, NULL) > 0 && level_of(unit, "enabled") == 0);
-    FAILS(WM_USAGE, "profiling is off", wm_unit_decide(unit, "CollectRecord", &quick, NULL, NULL, error));
-    FAILS(WM_USAGE, "CollectTimeStamp", wm_unit_decide(unit, "CollectNothing", NULL, NULL, NULL, error));
+    FAILS(WM_USAGE, "profiling is off", wm_unit_decide(unit, "CollectRecord", &quick, sizeof quick, NULL, NULL, error));
+    FAILS(WM_USAGE, "CollectTimeStamp", wm_unit_decide(unit, "CollectNothing", NULL, 0, NULL, NULL, error));
     FAILS(WM_USAGE, "read-only", wm_unit_write(unit, "PMSIDR_EL1", 0, error));
     FAILS(WM_USAGE, "no register or field", wm_unit_write(unit, "PMSCR_EL1.FOO", 0, error));
     FAILS(WM_USAGE, "comes before", wm_unit_signal(unit, "cycle", 1, error));
@@ -139,7 +139,7 @@ static void spe_samples(void) {
     /* After reset nothing is enabled; each function says which field it is. */
     OK(wm_unit_new("spe", NULL, &unit, error));
     const char* why = NULL;
-    OK(wm_unit_decide(unit, "ProfilingBufferEnabled", NULL, NULL, &why, error));
+    OK(wm_unit_decide(unit, "ProfilingBufferEnabled", NULL, 0, NULL, &why, error));
     CHECK(strstr(why, "PMBLIMITR_EL1.E") != NULL);
     FAILS(WM_USAGE, "v1.0 to v1.5", wm_unit_new("spe", (const char* const[]){"version=2", NULL}, &unit, error));
     wm_unit_free(unit);
@@ -294,6 +294,29 @@ static void refusals(void) {
     CHECK(wm_model_take(NULL, &bytes) == 0 && bytes == NULL);
 }
 
+/* A program of another version has a shorter or longer wm_operation. */
+static void operations_of_other_versions(void) {
+    static const char* const settings[] = {"version=v1.1", "interval=256", NULL};
+    struct {
+        wm_operation known;
+        uint64_t more;
+    } const longer = {{.pc = 4, .total_latency = 12, .kind = WM_OP_LOAD}, ~(uint64_t)0};
+    wm_unit* unit = NULL;
+    const char* answer = NULL;
+    OK(wm_unit_new("spe", settings, &unit, error));
+    OK(wm_unit_write(unit, "PMSLATFR_EL1.MINLAT", 12, error));
+    OK(wm_unit_write(unit, "PMSFCR_EL1.FL", 1, error));
+    OK(wm_unit_decide(unit, "CollectRecord", &longer.known, sizeof longer, &answer, NULL, error));
+    CHECK(strcmp(answer, "TRUE") == 0);
+    /* Without its latency it is 0. */
+    OK(wm_unit_decide(unit, "CollectRecord", &longer.known, offsetof(wm_operation, total_latency), &answer, NULL,
+                      error));
+    CHECK(strcmp(answer, "FALSE") == 0);
+    const wm_operation jump = {.pc = 4, .kind = 9};
+    FAILS(WM_USAGE, "no kind 9", wm_unit_decide(unit, "CollectRecord", &jump, sizeof jump, NULL, NULL, error));
+    wm_unit_free(unit);
+}
+
 void unit_suite(void) {
     wm_unit* unit = NULL;
     FAILS(WM_USAGE, "kind", wm_unit_new(NULL, NULL, &unit, error));
@@ -304,4 +327,5 @@ void unit_suite(void) {
     dpu_example();
     dpu_fields();
     refusals();
+    operations_of_other_versions();
 }
