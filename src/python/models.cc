@@ -136,7 +136,7 @@ public:
         for (const auto& [name, times] : events) list.push_back({name.c_str(), times});
         const wm_eonce_item one{item ? item->c_str() : nullptr,        source, destination, count, extension, channel,
                                 static_cast<std::uint8_t>(supervisor), pid,    did,         {}};
-        call([&](wm_error** error) {
+        unlocked_call([&](wm_error** error) {
             return wm_unit_run(unit_, cycles, list.data(), list.size(), item ? &one : nullptr, error);
         });
     }
@@ -163,6 +163,15 @@ void add_models(py::module_& m) {
     PYBIND11_NUMPY_DTYPE(wm_operation, pc, cycle, address, physical, events, total_latency, issue_latency,
                          translation_latency, data_source, kind, flags);
     m.attr("operation_dtype") = py::dtype::of<wm_operation>();
+    using py::literals::operator""_a;
+    m.attr("operation_kinds") = py::dict("other"_a = int{WM_OP_OTHER}, "load"_a = int{WM_OP_LOAD},
+                                         "store"_a = int{WM_OP_STORE}, "branch"_a = int{WM_OP_BRANCH});
+    // `physical` and `data_source` say that the column of this name is known.
+    m.attr("operation_flags") =
+        py::dict("conditional"_a = int{WM_OP_CONDITIONAL}, "indirect"_a = int{WM_OP_INDIRECT},
+                 "atomic"_a = int{WM_OP_ATOMIC}, "simd_fp"_a = int{WM_OP_SIMD_FP}, "not_taken"_a = int{WM_OP_NOT_TAKEN},
+                 "not_retired"_a = int{WM_OP_NOT_RETIRED}, "physical"_a = int{WM_OP_HAS_PHYSICAL},
+                 "data_source"_a = int{WM_OP_HAS_DATA_SOURCE});
     py::class_<UnitHandle>(m, "Unit")
         .def(py::init<const std::string&, const std::vector<std::string>&>())
         .def("write", &UnitHandle::write)

@@ -322,8 +322,10 @@ class Units(unittest.TestCase):
             self.assertTrue(unit.line("wrapped"))
             self.assertFalse(unit.line("stopped"))
             unit.signal("trigger")
-            while not unit.line("stopped"):
-                unit.send(0x10, bytes(range(1, 21)))
+            for _ in range(4):  # 8 words in frames are 30 bytes, and the frame of the trigger
+                if not unit.line("stopped"):
+                    unit.send(0x10, bytes(range(1, 21)))
+            self.assertTrue(unit.line("stopped"))
             self.assertEqual(unit["STS"] & 7, 7)
             self.assertEqual(len(unit.memory()), 256)
         with self.assertRaisesRegex(waymark.UsageError, "tmc-etr"):
@@ -339,6 +341,10 @@ class Units(unittest.TestCase):
         self.assertEqual(answer, "TRUE")
         self.assertRegex(why, r"\(3\.4")
         self.assertEqual(unit.decide("CollectRecord", pc=4, kind="load", total_latency=12)[0], "TRUE")
+        unit["PMSCR_EL2.E0HSPE"] = 0
+        self.assertEqual(unit.decide("StatisticalProfilingEnabled")[0], "FALSE")
+        unit["PMSCR_EL2.E0HSPE"] = 1
+        self.assertEqual(unit.decide("StatisticalProfilingEnabled")[0], "TRUE")
         pc = np.arange(0x400000, 0x400000 + 4 * 2560, 4)
         unit.retire(pc, "load", address=pc * 16, total_latency=12)
         unit.signal("PSB")
@@ -349,12 +355,36 @@ class Units(unittest.TestCase):
         unit.retire(np.tile(pc, 20), "branch", address=0x500000, conditional=True, not_taken=True)
         self.assertTrue(unit.line("PMBIRQ"))
         self.assertEqual(unit["PMBSR_EL1.S"], 1)
-        unit["PMSCR_EL2.E0HSPE"] = 0
-        self.assertEqual(unit.decide("StatisticalProfilingEnabled")[0], "FALSE")
         with self.assertRaises(TypeError):
             unit.retire(4, no_such_column=True)
         with self.assertRaisesRegex(waymark.UsageError, "CollectTimeStamp"):
             unit.decide("NoSuchFunction")
+
+    def test_operations(self):
+        """Every number arrives as it is, or is refused."""
+        high = 0xFFFF000008000001
+        made = waymark._operations([4, high], ["load", "branch"], events=[1 << 63, 3], data_source=0xFFFF, not_taken=[False, True])
+        self.assertEqual(made["pc"].tolist(), [4, high])
+        self.assertEqual(made["events"].tolist(), [1 << 63, 3])
+        self.assertEqual(made["kind"].tolist(), [1, 3])
+        self.assertEqual(made["flags"].tolist(), [128, 128 | 16])
+        self.assertEqual(made["data_source"].tolist(), [0xFFFF] * 2)
+        self.assertEqual(waymark._operations(np.array([high], dtype=np.uint64), physical=high)["physical"].tolist(), [high])
+        self.assertEqual(len(waymark._operations([])), 0)
+        unit = waymark.Unit("spe", version="v1.1", interval=256)
+        for wrong, message in (({"pc": 1 << 64}, "pc 0x1"), ({"pc": -1}, "pc -0x1"), ({"pc": np.array([4, -4])}, "pc -0x4"),
+                               ({"pc": 4, "total_latency": 1 << 32}, "total_latency"), ({"pc": 4, "data_source": 65536}, "data_source"),
+                               ({"pc": 4, "kind": "jump"}, "'jump'.*branch"), ({"pc": 4, "kind": 4}, "no kind 4"),
+                               ({"pc": [[4]]}, "one dimension")):
+            with self.assertRaisesRegex(ValueError, message):
+                unit.retire(**wrong)
+        with self.assertRaisesRegex(TypeError, "whole numbers"):
+            unit.retire([4.5])
+        with self.assertRaisesRegex(TypeError, "needs pc"):
+            unit.decide("CollectRecord", kind="load")
+        for pc in [], [4, 8]:
+            with self.assertRaisesRegex(ValueError, "one operation"):
+                unit.decide("CollectRecord", pc=pc)
 
     def test_dpu(self):
         """A sample after exactly as many misses as the counter was told (docs/spec/dpu.md, 4.1)."""

@@ -19,6 +19,7 @@ time; several threads may decode one capture, each with an object of its own fro
 from __future__ import annotations
 
 import functools as _functools
+import operator as _operator
 import os as _os
 import typing as _t
 
@@ -419,27 +420,56 @@ class Model:
         return Capture(self._handle.open(options), "model")
 
 
-_OPERATIONS = "other", "load", "store", "branch"
-_OPERATION_FLAGS = {"conditional": 1, "indirect": 2, "atomic": 4, "simd_fp": 8, "not_taken": 16, "not_retired": 32}
+def _whole(name, values, bits):
+    """An array of one dimension with numbers from 0 to 2 ** bits - 1."""
+    # A list may become an array of float64, which does not hold all numbers of 64 bits.
+    column = _np.atleast_1d(values if isinstance(values, _np.ndarray) else _np.array(values, dtype=object))
+    if column.ndim != 1:
+        raise ValueError(f"{name}: one number, or an array of one dimension, not of {column.ndim}")
+    if column.dtype.kind in "biu":
+        ends = [int(column.min()), int(column.max())] if len(column) else []
+    else:
+        try:
+            ends = numbers = [_operator.index(number) for number in column.tolist()]
+        except TypeError:
+            raise TypeError(f"{name}: whole numbers are expected") from None
+    for number in ends:
+        if not 0 <= number < 1 << bits:
+            raise ValueError(f"{name} {number:#x}: there is room for 0 to {(1 << bits) - 1:#x}")
+    return (column if column.dtype.kind in "biu" else _np.array(numbers, dtype=_np.uint64)).astype(_np.uint64)
 
 
-def _operations(pc, kind="other", cycle=0, address=0, physical=None, events=0, total_latency=1, issue_latency=0,
+def _kind(kind):
+    if isinstance(kind, str):
+        if kind not in _waymark.operation_kinds:
+            raise ValueError(f"there is no kind '{kind}' of operation; known are {', '.join(_waymark.operation_kinds)}")
+        return _waymark.operation_kinds[kind]
+    if kind not in _waymark.operation_kinds.values():
+        raise ValueError(f"there is no kind {kind} of operation; there are 0 to {max(_waymark.operation_kinds.values())}")
+    return kind
+
+
+def _operations(pc=None, kind="other", cycle=0, address=0, physical=None, events=0, total_latency=1, issue_latency=0,
                 translation_latency=0, data_source=None, **flags):
-    unknown = [name for name in flags if name not in _OPERATION_FLAGS]
-    if unknown:
-        raise TypeError(f"an operation has no '{unknown[0]}'; known are {', '.join(_OPERATION_FLAGS)}")
-    kinds = [_OPERATIONS.index(k) if isinstance(k, str) else k for k in _np.atleast_1d(kind).tolist()]
-    bits = sum(_OPERATION_FLAGS[name] * _np.atleast_1d(value).astype(bool) for name, value in flags.items())
-    if physical is not None:
-        bits = bits + 64
-    if data_source is not None:
-        bits = bits + 128
+    if pc is None:
+        raise TypeError("an operation needs pc, its address")
+    known = {name: bit for name, bit in _waymark.operation_flags.items() if name not in ("physical", "data_source")}
+    for name in flags:
+        if name not in known:
+            raise TypeError(f"an operation has no '{name}'; known are {', '.join(known)}")
+    bits = _np.zeros(1, dtype=_np.uint8)
+    for name, value in flags.items():
+        bits = bits | _np.uint8(known[name]) * _np.atleast_1d(value).astype(bool)
+    for name, value in ("physical", physical), ("data_source", data_source):
+        if value is not None:
+            bits = bits | _np.uint8(_waymark.operation_flags[name])
     columns = {"pc": pc, "cycle": cycle, "address": address, "physical": 0 if physical is None else physical,
                "events": events, "total_latency": total_latency, "issue_latency": issue_latency,
                "translation_latency": translation_latency, "data_source": 0 if data_source is None else data_source,
-               "kind": kinds, "flags": bits}
-    arrays = _np.broadcast_arrays(*[_np.atleast_1d(column) for column in columns.values()])
-    out = _np.zeros(len(arrays[0]), dtype=_waymark.operation_dtype)
+               "kind": [_kind(k) for k in (kind if isinstance(kind, (list, tuple)) else _np.atleast_1d(kind).tolist())], "flags": bits}
+    dtype = _waymark.operation_dtype
+    arrays = _np.broadcast_arrays(*[_whole(name, column, 8 * dtype[name].itemsize) for name, column in columns.items()])
+    out = _np.zeros(len(arrays[0]), dtype=dtype)
     for name, column in zip(columns, arrays):
         out[name] = column
     return out
@@ -489,8 +519,11 @@ class Unit:
         self._handle.retire(_operations(pc, kind, **columns))
 
     def decide(self, function: str, **operation) -> tuple[str, str]:
-        """spe: the answer of a function of the architecture, and why. CollectRecord takes the operation, as retire does."""
-        return self._handle.decide(function, _operations(**operation) if operation else None)
+        """spe: the answer of a function of the architecture, and why. CollectRecord takes one operation, as retire does."""
+        one = _operations(**operation) if operation else None
+        if one is not None and len(one) != 1:
+            raise ValueError(f"{function}: one operation is expected, not {len(one)}")
+        return self._handle.decide(function, one)
 
     def run(self, cycles: int = 1, events: dict[str, int] | None = None, item: str | None = None, source: int = 0,
             destination: int = 0, count: int = 0, extension: int = 0, channel: int = 0, supervisor: bool = False,

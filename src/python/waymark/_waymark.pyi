@@ -9,6 +9,8 @@ block_dtype: _np.dtype
 event_dtype: _np.dtype
 executed_dtype: _np.dtype
 operation_dtype: _np.dtype
+operation_kinds: dict[str, int]
+operation_flags: dict[str, int]
 answer_parts: dict[str, int]
 table_names: tuple[str, ...]
 exception_names: tuple[str, ...]
