@@ -112,8 +112,8 @@ private:
         for (Instruction& i : out_.instructions) doubt(i.seen);
         for (Line& l : out_.lines) doubt(l.seen);
         for (Branch& b : out_.branches) {
-            if (b.taken == 0) doubt(b.seen_taken);
-            if (b.not_taken == 0) doubt(b.seen_not_taken);
+            doubt(b.seen_taken);
+            doubt(b.seen_not_taken);
         }
     }
     /// Secure states come first.
