@@ -9,9 +9,11 @@
 #include <set>
 
 #include "waymark/capture/byte_stream.h"
+#include "waymark/capture/not_permitted.h"
 #include "waymark/capture/placed_file.h"
 #include "waymark/capture/ran_before.h"
 #include "waymark/capture/snapshot.h"
+#include "waymark/capture/snapshot_sinks.h"
 #include "waymark/core/file_error.h"
 #include "waymark/doctor/examine.h"
 #include "waymark/flow/summary.h"
@@ -273,7 +275,8 @@ Status bring_memory(capture::Capture& capture, const fs::path& folder) {
         WM_ASSIGN_OR_RETURN(dump.file, copies.copy(dump.file, known->second));
     }
     const fs::path from = capture.path.parent_path();
-    std::set<std::string> names{std::string(capture::ran_before_file)};
+    // No description names these: they say of the recording what its trace does not.
+    std::set<std::string> names{std::string(capture::ran_before_file), std::string(capture::not_permitted_file)};
     for (const capture::CopiedFile& file : capture.modules.copies) names.insert(file.copy);
     for (const capture::GeneratedNames& file : capture.modules.names) names.insert(file.file);
     for (const std::string& name : names)
@@ -342,7 +345,8 @@ Status write_described(const ExaminationReport& report, const fs::path& folder) 
             }
         }
     }
-    return capture::write_snapshot(capture, folder);
+    WM_ASSIGN_OR_RETURN(const std::vector<capture::SinkDevice> sinks, capture::read_snapshot_sinks(report.description));
+    return capture::write_snapshot(capture, sinks, folder);
 }
 
 }  // namespace

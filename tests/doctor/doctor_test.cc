@@ -19,7 +19,9 @@
 #include "support/spe_capture.h"
 #include "support/temporary_folder.h"
 #include "waymark/capture/capture.h"
+#include "waymark/capture/not_permitted.h"
 #include "waymark/capture/snapshot.h"
+#include "waymark/capture/snapshot_sinks.h"
 #include "waymark/coresight/formatter.h"
 #include "waymark/doctor/examine.h"
 #include "waymark/flow/summary.h"
@@ -131,6 +133,29 @@ TEST(Doctor, WritesASnapshotOfAnEte) {
     const auto& registers = is->sources.front().registers;
     EXPECT_EQ(std::count_if(registers.begin(), registers.end(), [](const auto& r) { return r.name == "TRCTRACEIDR"; }),
               1);
+}
+
+// Without them, the copy calls code that was not permitted to be traced not executed, and explain knows no buffer.
+TEST(Doctor, WritesWhatWasNotPermittedAndTheTraceBufferToTheSnapshot) {
+    const TemporaryFolder folder;
+    const fs::path from = folder.path() / "from", out = folder.path() / "snapshot";
+    fs::copy(sort_folder / "capture", from, fs::copy_options::recursive);
+    auto capture = capture::read_snapshot(from);
+    ASSERT_TRUE(capture.has_value());
+    const std::vector<capture::SinkDevice> sinks{
+        {"etr", "TMC-ETR", {{"RSZ", 0x400, {}}, {"STS", 0xf, {}}, {"FFCR", 0x3113, {}}}}};
+    ASSERT_TRUE(capture::write_snapshot(*capture, sinks, from).has_value());
+    const std::string reasons = "waymark-not-permitted 2\nNIDEN=0 (instructions=12, ranges=3)\n";
+    std::ofstream(from / capture::not_permitted_file) << reasons;
+    const ExaminationReport report = examine_folder(from);
+    const Status written = write_inferred(report, out);
+    ASSERT_TRUE(written.has_value()) << written.error().message;
+    const auto kept = capture::read_snapshot_sinks(out);
+    ASSERT_TRUE(kept.has_value());
+    EXPECT_EQ(*kept, sinks);
+    std::stringstream text;
+    text << std::ifstream(out / capture::not_permitted_file).rdbuf();
+    EXPECT_EQ(text.str(), reasons);
 }
 
 // A folder that is complete keeps its memory, its names and its registers: what is written decodes as what was read.
