@@ -19,6 +19,14 @@ bool can_be_bare(const Protocol& protocol) {
     return !protocol.words().types.empty() || !protocol.how_to_read("FILE").empty();
 }
 
+/// Whether some of the bytes are no packets of the protocol that the identity names.
+bool leaves_bytes(const Identity& identity, const std::vector<Stretch>& stretches) {
+    const auto findings =
+        identity.protocol->health(identity, identity.configuration.get(), stretches, std::string_view());
+    return std::any_of(findings.begin(), findings.end(),
+                       [](const protocol::CaptureFinding& f) { return f.kind == "damaged-packets"; });
+}
+
 }  // namespace
 
 std::string_view name(const Protocol* protocol) {
@@ -56,9 +64,14 @@ Identity identify(const std::vector<Stretch>& stretches, bool framed, const Prot
         // One with the same synchronisation takes only what is rather its own than that of those before it.
         const std::string_view sync = out.protocol->words().sync_bytes;
         if (sync.empty() || protocol->words().sync_bytes != sync) continue;
+        // A description outweighs what is only more likely: the described protocol has to fail where the other does
+        // not.
+        const bool is_described = out.protocol == described;
+        if (is_described && !leaves_bytes(out, stretches)) continue;
         Identity other;
         other.tried = out.tried;
-        if (protocol->identify(stretches, other))
+        const bool fits = protocol->identify(stretches, other);
+        if (fits && !(is_described && leaves_bytes(other, stretches)))
             out = std::move(other);
         else
             out.tried = std::move(other.tried);

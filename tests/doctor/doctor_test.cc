@@ -24,6 +24,9 @@
 #include "waymark/capture/snapshot_sinks.h"
 #include "waymark/coresight/formatter.h"
 #include "waymark/doctor/examine.h"
+#include "waymark/doctor/identify.h"
+#include "waymark/etm3/encoder.h"
+#include "waymark/etm3/protocol.h"
 #include "waymark/flow/summary.h"
 #include "waymark/pft/encoder.h"
 #include "waymark/pft/protocol.h"
@@ -564,6 +567,30 @@ TEST(Doctor, TakesNeitherTextNorNoiseForFrames) {
         EXPECT_EQ(report.count(Severity::warning), 0U);
         expect_sound(report);
     }
+}
+
+// Both protocols read these bytes, and ETMv3 with fewer places far from one another.
+TEST(Doctor, ADescribedSourceIsAnotherProtocolOnlyIfItsOwnFails) {
+    const auto stretches = [](bool fails) {
+        const etm3::Config config{.context_id_bytes = 1};
+        protocol::Stretch out;
+        for (std::uint32_t n = 0; n < 8; ++n) {
+            etm3::encode(out.bytes, etm3::ASync{}, config);
+            etm3::ISync sync;
+            sync.address = 0x10000 + 0x134 * n;
+            sync.context_id = 0x10;
+            etm3::encode(out.bytes, sync, config);
+            for (unsigned i = 0; i < 4; ++i) etm3::encode(out.bytes, etm3::PHeader{0x84}, config);
+            if (fails && n == 2) out.bytes.push_back(0x7e);  // the entry of an exception, which a PTM does not have
+        }
+        out.head = true;
+        out.offsets.add({0}, {0});
+        return std::vector{out};
+    };
+    EXPECT_EQ(identify(stretches(false)).protocol, &etm3::row());
+    EXPECT_EQ(identify(stretches(false), false, &pft::row()).protocol, &pft::row());
+    EXPECT_EQ(identify(stretches(true), false, &pft::row()).protocol, &etm3::row());
+    EXPECT_EQ(identify(stretches(false), false, &etm3::row()).protocol, &etm3::row());
 }
 
 /// Program Flow Trace of a unit whose ETMCR is 0: A-sync, I-sync and a thousand atoms, again and again.
