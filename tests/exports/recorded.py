@@ -8,10 +8,9 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from scratch import HANGS  # noqa: E402
+from scratch import CHROMIUM, HANGS  # noqa: E402
 
 SKIPPED = 77
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 WAYS = {  # unit: compiler and its package, compiler options, QEMU, program, recording options, program arguments
     "ptm": ("arm-linux-gnueabihf-gcc", "gcc-arm-linux-gnueabihf", ["-static"], "qemu-arm",
             "examples/interpreter/interpreter.c", ["--cycle-accurate", "--start-at", "main"], ["fibonacci", "12"]),

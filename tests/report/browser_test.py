@@ -13,11 +13,10 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import CHROMIUM, Folder, HANGS  # noqa: E402
 
 SKIPPED = 77
 # The one without windows takes little more than half the processor time of a whole browser.
-CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 
 def skip(why):

@@ -30,9 +30,8 @@ import urllib.parse
 import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from scratch import Folder, HANGS, wait_for  # noqa: E402
+from scratch import CHROMIUM, Folder, HANGS, wait_for  # noqa: E402
 
-CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 # Calls of several depths, in three threads.
 PROGRAM = r"""

@@ -13,6 +13,9 @@ import unittest
 # Seconds after which a command hangs: no machine, however busy, is as slow. CTest ends a test later (tests/CMakeLists.txt).
 HANGS = 1200
 
+# The names of Debian's browsers for tests of pages, the smallest first.
+CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+
 # Messages, numbers and orders of other programs are compared with their English form, and times with UTC.
 for _variable in [name for name in os.environ if name.startswith("LC_")] + ["LANG", "LANGUAGE", "LOCPATH", "TZ"]:
     os.environ.pop(_variable, None)
