@@ -75,7 +75,8 @@ class Answers(unittest.TestCase):
             shutil.rmtree(damaged, ignore_errors=True)
             shutil.copytree(whole, damaged)
             trace = bytearray((damaged / "trace.bin").read_bytes())
-            count = chance.choice((1, 16, 64, 300))
+            # One byte can become another packet that fits, which nothing shows: tests/hostile/damage_test.py counts those.
+            count = chance.choice((16, 64, 300))
             at = chance.randrange(len(trace) - count)
             for i in range(at, at + count):
                 trace[i] = chance.randrange(256)

@@ -193,8 +193,8 @@ class Gates(unittest.TestCase):
         self.assertEqual(number(row["first"]["instructions not observed"]), number(row["first"]["instructions"]))
 
     def test_a_limit_is_the_beginning_of_the_run(self):
-        out = self.record(self.folder / "limited", self.program, "--limit", "60000")
-        self.assert_is_part(out, r"ended after 60,000 instructions \(--limit\)")
+        out = self.record(self.folder / "limited", self.program, "--limit", "30000")
+        self.assert_is_part(out, r"ended after 30,000 instructions \(--limit\)")
 
     def test_what_began_late_lacks_its_beginning(self):
         address = min(int(r["address"], 16) for r in self.rows("profile", self.whole) if r["function"] == "second")
@@ -204,7 +204,7 @@ class Gates(unittest.TestCase):
         self.assert_is_part(out, rf"ended where execution reached {address:#x} \(--stop-at\)")
 
     def test_a_dpu_that_saw_a_part_says_so(self):
-        for name, options, words in (("dpu-limited", ("--limit", "60000"), "The recording ended by --limit"),
+        for name, options, words in (("dpu-limited", ("--limit", "30000"), "The recording ended by --limit"),
                                      ("dpu-wrapped", ("--buffer", "4096"), "Older trace was overwritten")):
             with self.subTest(name):
                 out = self.record(self.folder / name, self.program, "--unit", "dpu", *options)
