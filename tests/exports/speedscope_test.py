@@ -116,7 +116,7 @@ class Speedscope(unittest.TestCase):
 
 if __name__ == "__main__":
     NODE = recorded.need(("node", "nodejs"), "nodejs")
-    CHROMIUM = recorded.need(recorded.CHROMIUM, "chromium")
+    CHROMIUM = recorded.need(recorded.CHROMIUM, "chromium-headless-shell")
     for package in ("playwright-core", "speedscope"):
         if not (WEB / "node_modules" / package).is_dir():
             recorded.skip(f"{package} is not installed in {WEB}: was the page built with WAYMARK_TESTS=ON?")
