@@ -113,7 +113,7 @@ constexpr std::array<AccountRule, account_reasons> rules{{
           "the trace does not carry which process or thread ran"),
     gap(Reason::no_functions, Hides::anything, "captures without functions", "",
         "a merged file has only ranges and branches (`answers --only-ranges`), so functions, lines and calls of the "
-        "sum lack what it ran; ranges, exceptions and levels do not"),
+        "sum lack what ran there; ranges, exceptions and levels do not"),
 }};
 
 constexpr bool in_order() {
