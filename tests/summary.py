@@ -302,6 +302,9 @@ def self_test():
     quiet = [str(file) for file in sorted(pathlib.Path(__file__).parent.rglob("*.py")) if file != pathlib.Path(__file__)
              for line in file.read_text().splitlines() if "unittest.main(" in line and "verbosity=2" not in line]
     assert not quiet, f"unittest.main without verbosity=2, so that no case is counted: {quiet}"
+    silent = [str(file) for file in sorted(pathlib.Path(__file__).parent.rglob("*.py")) if file != pathlib.Path(__file__)
+              if re.search(r"print\(f?[\"']skipped:", file.read_text())]
+    assert not silent, f"the reason for skipping is not shown, since it does not begin with SKIPPED: {silent}"
     print("what tests say is counted")
     return 0
 

@@ -167,7 +167,7 @@ TEST(Merging, SaysWhereSomeHaveRangesAlone) {
     EXPECT_EQ(account_sentence(merged(full, merged(ranges, ranges)).account),
               "observed 88 instructions; not decoded: captures without functions (28 instructions)");
     EXPECT_EQ(delivered(merged(merged(full, ranges), ranges)), delivered(merged(full, merged(ranges, ranges))));
-    // A capture that decoded nothing changes neither, whatever it is added to first.
+    // A capture that decoded nothing changes neither sum nor order: any file may come before it.
     Answers nothing;
     nothing.metrics = full.metrics;
     nothing.account = {{.reason = AccountReason::decoded}};

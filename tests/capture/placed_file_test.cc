@@ -169,7 +169,7 @@ TEST(PlacedFolder, IsMovedWhole) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, Errc::usage);
     EXPECT_EQ(contents(folder.path() / "job/file"), "one");
-    // All of it is of an earlier run, or not.
+    // Files that the caller knows from an earlier run go; other files stay.
     folder.write("job/earlier", "x");
     EXPECT_TRUE(made("three")->commit("last", [](const fs::path&) { return true; }));
     EXPECT_EQ(names(folder.path() / "job"), (std::vector<std::string>{"file", "last"}));

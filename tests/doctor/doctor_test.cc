@@ -626,7 +626,7 @@ capture::Capture described(const fs::path& file, capture::Buffer::Format format,
     return out;
 }
 
-// Zeros with a few bytes of something else look like frames of a source. What is said of the file stays.
+// Zeros with a few bytes of something else look like frames of a source. Findings on the file stay.
 TEST(Doctor, KeepsFindingsOfFilesWhereItForgetsSources) {
     const TemporaryFolder folder;
     std::string bytes(16384, '\0');

@@ -156,7 +156,7 @@ class Campaign:
         shutil.rmtree(place)
 
 
-# Words of a shell that do wrong, and what must be said of it. The server has functions of these names.
+# Commands of a shell that do wrong, and the finding that each must give. The server has functions of these names.
 PLANTED = {"crash": ("kill -SEGV $$", "ended with -11", "ended with 99"),
            "overread": (None, "ended with 99"),
            "overflow": (None, "ended with 99"),
@@ -171,7 +171,7 @@ def self_test(server):
     """Each planted fault is found, and commands run as before after it."""
     missed = []
     for name, (shell, *wanted) in PLANTED.items():
-        # What is endless uses up its time. Others have enough of it on any machine.
+        # The endless loop uses up its time. The others have time enough on any machine.
         seconds = 1 if name == "endless" else SECONDS
         if not server and shell is None:
             continue

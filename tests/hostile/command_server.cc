@@ -1,5 +1,5 @@
 /// Runs commands of the program, and the examples of the C interface, each in a fork: to start a program with
-/// sanitizers takes 50 ms, and a fork of it 2 ms. For campaign_test.py.
+/// sanitizers takes 50 ms, and a fork of the started program 2 ms. For campaign_test.py.
 ///
 ///     command_server                     requests from standard input until it ends
 ///     command_server WORD…               the program itself, for commands that start it again

@@ -290,7 +290,7 @@ class Sinks(unittest.TestCase):
             self.assertEqual(hidden["other", unit], 0)
             # Of a round in `main`, each of 40 rounds in `mixed` is left out.
             self.assertTrue(100 <= hidden["part", unit] < hidden["all", unit] / 4, hidden)
-        # What nothing reached is said, as of --start-at.
+        # A symbol that nothing reached is named, as for --start-at.
         for unit in UNITS:
             _, said = self.record(f"unreached-{unit}", unit, "--unit-power", "off@never", "--trigger-at", "never")
             self.assertIn("--unit-power off@never: execution never reached it; the signal did not change there", said)
@@ -309,6 +309,6 @@ class Sinks(unittest.TestCase):
 if __name__ == "__main__":
     missing = [tool for tool in ("qemu-arm", "qemu-aarch64", *COMPILERS.values()) if shutil.which(tool) is None]
     if missing:
-        print(f"skipped: {', '.join(missing)} missing")
+        print(f"SKIPPED: {', '.join(missing)} missing")
         sys.exit(77)
     unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)

@@ -111,6 +111,6 @@ class WrongProgramming(unittest.TestCase):
 if __name__ == "__main__":
     missing = [tool for tool in ("qemu-arm", "qemu-aarch64", *COMPILERS.values()) if shutil.which(tool) is None]
     if missing:
-        print(f"skipped: {', '.join(missing)} missing")
+        print(f"SKIPPED: {', '.join(missing)} missing")
         sys.exit(77)
     unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)
