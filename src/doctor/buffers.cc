@@ -211,6 +211,16 @@ bool Buffers::look_beyond(const Buffer& buffer, BufferSample& sample, ExaminedBu
                      "the bytes themselves",
                      "a debugger or tool printed the buffer, or wrote it for another tool",
                      "--write-snapshot DIR writes the bytes; all below is about them"});
+        if (!best->lacks.empty())
+            add_finding({Severity::warning,
+                         "text-lacks-bytes",
+                         buffer.name,
+                         {},
+                         Offset{},
+                         "the text lacks bytes: " + best->lacks,
+                         "every byte of the buffer, at consecutive addresses",
+                         "lines were lost or changed, or the tool could not read a part of memory",
+                         "print the buffer anew; all offsets behind the first place are too small"});
         out.decoded = std::make_shared<const std::vector<std::uint8_t>>(best->bytes);
         out.looked_at = best->bytes.size();
         sample.pieces.front().bytes = std::move(best->bytes);

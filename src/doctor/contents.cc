@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "addressed_dump.h"
 #include "literal_texts.h"
 #include "waymark/core/numbers.h"
 
@@ -463,11 +464,10 @@ void swap_words(std::vector<std::uint8_t>& bytes, std::size_t word_size) {
                      bytes.begin() + static_cast<std::ptrdiff_t>(at + word_size));
 }
 
-std::vector<DecodedText> decode_text(Bytes text) {
-    if (!is_text(text)) return {};
-    const std::string_view characters(reinterpret_cast<const char*>(text.data()), text.size());
-    for (const auto reader : {records_in, numbers_in_brackets, bytes_literal, decimal_columns, base64})
-        if (auto read = reader(characters)) return {std::move(*read)};
+namespace {
+
+/// The readings of digits in columns.
+std::vector<DecodedText> decode_columns(std::string_view characters) {
     const Numbers numbers = numbers_in(characters);
     constexpr std::size_t least_numbers = 4, least_bytes = 16;
     if (numbers.tokens.size() < 1 || numbers.strange * 16 > numbers.tokens.size()) return {};
@@ -509,6 +509,21 @@ std::vector<DecodedText> decode_text(Bytes text) {
     return out;
 }
 
+}  // namespace
+
+std::vector<DecodedText> decode_text(Bytes text) {
+    if (!is_text(text)) return {};
+    const std::string_view characters(reinterpret_cast<const char*>(text.data()), text.size());
+    for (const auto reader : {records_in, numbers_in_brackets, bytes_literal, decimal_columns, base64})
+        if (auto read = reader(characters)) return {std::move(*read)};
+    if (!why_no_list(characters).empty()) return {};
+    const auto dump = addressed_dump(characters);
+    if (!dump) return decode_columns(characters);
+    std::vector<DecodedText> out = dump->readings.empty() ? decode_columns(dump->text) : dump->readings;
+    for (DecodedText& reading : out) reading.lacks = dump->lacks;
+    return out;
+}
+
 std::optional<NoTrace> no_trace_in(const BufferSample& sample) {
     if (sample.pieces.empty() || sample.bytes() == 0) return {};
     const std::vector<std::uint8_t>& head = sample.pieces.front().bytes;
@@ -518,9 +533,15 @@ std::optional<NoTrace> no_trace_in(const BufferSample& sample) {
         if (holds(head, kind.at, kind.magic))
             return NoTrace{"other-file", fmt::format("{}", kind.name), "another file was named",
                            "name the file of the trace buffer"};
-    if (is_text(head))
+    if (is_text(head)) {
+        const std::string why = why_no_list({reinterpret_cast<const char*>(head.data()), head.size()});
+        if (!why.empty())
+            return NoTrace{"text", fmt::format("a text of {}, whose numbers are no bytes of trace: {}", all, why),
+                           "a line was cut or changed, or these are other numbers",
+                           "save the buffer's memory as a binary file, or print all of its bytes"};
         return NoTrace{"text", fmt::format("a text of {}, and no numbers that could be bytes of trace", all),
                        "another file was named, or what a tool printed", "save the buffer's memory as a binary file"};
+    }
     if (sample.bytes() < least) return {};
     if (const std::size_t period = period_of(sample); period == 1) {
         const unsigned value = head.front();

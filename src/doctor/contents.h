@@ -24,6 +24,7 @@ struct NoTrace {
 struct DecodedText {
     std::string how;  ///< description, such as `words of 32 bits in hexadecimal digits, least significant byte first`
     std::vector<std::uint8_t> bytes;
+    std::string lacks{};  ///< sentence about bytes that the text does not have; empty: none is known to be missing
 };
 /// The possible readings of a text of hexadecimal digits or bits, the most likely first: output of xxd, hexdump, od and
 /// debuggers, .coe files and files for $readmemh; and of lists of a language, and base64. Empty if the text has another

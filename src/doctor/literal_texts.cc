@@ -67,9 +67,24 @@ std::size_t word_size_of(std::int64_t least, std::int64_t most) {
     return sizeof(std::int64_t);
 }
 
+bool fits_a_byte(std::int64_t number) { return number >= -128 && number <= 255; }
+
+/// The index of the first number that is no byte, if nearly all others are bytes; words of memory are not so small.
+std::optional<std::size_t> stray_number(const std::vector<std::int64_t>& numbers) {
+    constexpr std::size_t one_in = 16;
+    const auto others = static_cast<std::size_t>(
+        std::count_if(numbers.begin(), numbers.end(), [](std::int64_t n) { return !fits_a_byte(n); }));
+    if (others == 0 || others * one_in > numbers.size()) return std::nullopt;
+    const auto bytes =
+        std::count_if(numbers.begin(), numbers.end(), [](std::int64_t n) { return fits_a_byte(n) && n != 0; });
+    if (static_cast<std::size_t>(bytes) * 2 < numbers.size()) return std::nullopt;  // words, most of them 0
+    return static_cast<std::size_t>(std::find_if_not(numbers.begin(), numbers.end(), fits_a_byte) - numbers.begin());
+}
+
+constexpr std::size_t least_numbers = 16;
+
 std::optional<DecodedText> read_numbers(const std::vector<std::int64_t>& numbers) {
-    constexpr std::size_t least_numbers = 16;
-    if (numbers.size() < least_numbers) return std::nullopt;
+    if (numbers.size() < least_numbers || stray_number(numbers)) return std::nullopt;
     const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end());
     return words_of(numbers, word_size_of(*least, *most));
 }
@@ -102,41 +117,103 @@ int base64_digit(char c) {
     return -1;
 }
 
+/// The items of a list, up to the first that is no number.
+struct ListItems {
+    std::vector<std::int64_t> numbers{};
+    std::optional<std::string_view> stranger{};
+};
+ListItems items_of(std::string_view list) {
+    ListItems out;
+    while (!trimmed(list).empty()) {
+        const std::string_view item = trimmed(list.substr(0, list.find(',')));
+        list.remove_prefix(std::min(list.find(','), list.size() - 1) + 1);
+        const auto number = number_in(item);
+        if (!number) {
+            out.stranger = item;
+            break;
+        }
+        out.numbers.push_back(*number);
+    }
+    return out;
+}
+
+constexpr std::array brackets{std::pair('[', ']'), std::pair('{', '}'), std::pair('(', ')')};
+
+std::optional<std::string_view> list_in(std::string_view text) {
+    std::optional<std::string_view> list;
+    for (const auto& [open, close] : brackets)
+        if (!list) list = between(text, open, close);
+    return list;
+}
+
 }  // namespace
 
 std::optional<DecodedText> numbers_in_brackets(std::string_view text) {
-    std::optional<std::string_view> list;
-    for (const auto& [open, close] : {std::pair('[', ']'), std::pair('{', '}'), std::pair('(', ')')})
-        if (!list) list = between(text, open, close);
+    const auto list = list_in(text);
     if (!list) return std::nullopt;
-    std::vector<std::int64_t> numbers;
-    std::string_view rest = *list;
-    while (!trimmed(rest).empty()) {
-        const std::string_view item = trimmed(rest.substr(0, rest.find(',')));
-        rest.remove_prefix(std::min(rest.find(','), rest.size() - 1) + 1);
-        const auto number = number_in(item);
-        if (!number) return std::nullopt;
-        numbers.push_back(*number);
+    const ListItems items = items_of(*list);
+    return items.stranger ? std::nullopt : read_numbers(items.numbers);
+}
+
+std::string why_no_list(std::string_view text) {
+    text = trimmed(text);
+    const auto list = list_in(text);
+    if (!list) {
+        constexpr std::size_t longest_name = 80;
+        for (const auto& [open, close] : brackets) {
+            const std::size_t first = text.find(open);
+            if (first > longest_name || text.find(close) != text.npos) continue;
+            if (items_of(text.substr(first + 1)).numbers.size() >= least_numbers)
+                return fmt::format("a list without its closing '{}'", close);
+        }
+        return {};
     }
-    return read_numbers(numbers);
+    const ListItems items = items_of(*list);
+    const std::size_t count = items.numbers.size();
+    if (!items.stranger) {
+        const auto stray = count < least_numbers ? std::nullopt : stray_number(items.numbers);
+        if (!stray) return {};
+        return fmt::format("number {} of the list is {} and does not fit into a byte", *stray + 1,
+                           items.numbers[*stray]);
+    }
+    const bool perhaps_hexadecimal =
+        !items.stranger->empty() &&
+        items.stranger->find_first_not_of("0123456789abcdefABCDEFxX") == std::string_view::npos &&
+        items.stranger->size() <= 16;
+    if (count < least_numbers || perhaps_hexadecimal) return {};
+    const bool digits = items.stranger->size() > 1 &&
+                        items.stranger->find_first_not_of("-0123456789") == std::string_view::npos &&
+                        items.stranger->front() != '0';
+    return items.stranger->empty() ? fmt::format("number {} of the list is missing", count + 1)
+           : digits                ? fmt::format("number {} of the list is {} and does not fit into a byte", count + 1,
+                                                 items.stranger->substr(0, 40))
+                    : fmt::format("'{}' in place {} of the list is no whole number", items.stranger->substr(0, 40),
+                                  count + 1);
 }
 
 std::optional<DecodedText> decimal_columns(std::string_view text) {
     std::vector<std::int64_t> numbers;
+    std::size_t with_address = 0, without = 0;
     while (!text.empty()) {
         std::string_view line = trimmed(text.substr(0, text.find('\n')));
         text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
         if (line.empty()) continue;
         const auto colon = line.find(':');
-        if (colon == line.npos || !line.starts_with("0x")) return std::nullopt;
-        for (line.remove_prefix(colon + 1); !(line = trimmed(line)).empty();) {
-            const std::string_view item = line.substr(0, line.find_first_of(blanks));
+        const bool addressed = colon != line.npos && line.starts_with("0x");
+        ++(addressed ? with_address : without);
+        if (with_address != 0 && without != 0) return std::nullopt;
+        for (line.remove_prefix(addressed ? colon + 1 : 0); !(line = trimmed(line)).empty();) {
+            const std::string_view item = line.substr(0, line.find_first_of(" \t,"));
             const auto number = number_in(item);
-            if (!number) return std::nullopt;
+            if (!number || item.front() == '"' || item.front() == '\'') return std::nullopt;
             numbers.push_back(*number);
             line.remove_prefix(item.size());
+            line.remove_prefix(!addressed && line.starts_with(',') ? 1 : 0);
         }
     }
+    if (with_address == 0 && !(std::all_of(numbers.begin(), numbers.end(), fits_a_byte) &&
+                               std::any_of(numbers.begin(), numbers.end(), [](std::int64_t n) { return n > 99; })))
+        return std::nullopt;
     return read_numbers(numbers);
 }
 

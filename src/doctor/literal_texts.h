@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "contents.h"
@@ -13,8 +14,13 @@ namespace waymark::doctor {
 /// significant byte first. nullopt: the text has no brackets with at least 16 numbers.
 [[nodiscard]] std::optional<DecodedText> numbers_in_brackets(std::string_view text);
 
+/// Why the numbers of a list are no bytes and no words, such as `number 301 of the list is 300 and does not fit into a
+/// byte`; empty: the text is no list of numbers, or numbers_in_brackets() reads it.
+[[nodiscard]] std::string why_no_list(std::string_view text);
+
 /// The decimal numbers that gdb prints behind addresses (`x/64db`, `x/16dw`), in the same sizes. nullopt: a line has
-/// another form.
+/// another form. Without addresses, as `od -An -tu1` prints them, only bytes are read, of which one is above 99: others
+/// may be hexadecimal.
 [[nodiscard]] std::optional<DecodedText> decimal_columns(std::string_view text);
 
 /// The bytes of Python's literals: `b'\x00\x80'`, `bytearray(b"...")`. nullopt: the text is no such literal of at least

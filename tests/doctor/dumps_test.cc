@@ -568,6 +568,102 @@ TEST_F(Dumps, ListsOfALanguageAndBase64AreReadAsTheTrace) {
               "text");
 }
 
+/// The lines of od for these bytes, 16 in each: the address, and each number as `number` prints it.
+std::string od_of(const FileBytesOf& bytes, std::size_t size, auto&& number) {
+    const auto octal = [](std::size_t value) {
+        std::string out(7, '0');
+        for (std::size_t at = 7; at-- > 0; value /= 8) out[at] = static_cast<char>('0' + value % 8);
+        return out + " ";
+    };
+    std::string out;
+    for (std::size_t at = 0; at < bytes.size(); at += 16) {
+        out += octal(at);
+        for (std::size_t i = at; i < std::min(at + 16, bytes.size()); i += size)
+            out += " " + number(bytes[i] + (size == 2 ? bytes[i + 1] * 256U : 0U));
+        out += "\n";
+    }
+    return out + octal(bytes.size()) + "\n";
+}
+
+// od without options prints words of 16 bits in octal digits, and addresses that advance by 20.
+TEST_F(Dumps, TheDistanceOfAddressesShowsHowOdPrintsNumbers) {
+    FileBytesOf bytes = stream("f7 db ", 60);
+    while (bytes.size() % 16 != 0) bytes.push_back(0xf7);
+    const auto octal = [](unsigned value, std::size_t width) {
+        std::string out(width, '0');
+        for (std::size_t at = width; at-- > 0; value /= 8) out[at] = static_cast<char>('0' + value % 8);
+        return out;
+    };
+    std::string bare;
+    for (std::size_t i = 0; i < bytes.size(); ++i) bare += std::to_string(bytes[i]) + (i % 16 == 15 ? "\n" : "  ");
+    for (const auto& [what, text] :
+         {std::pair{"od", od_of(bytes, 2, [&](unsigned value) { return octal(value, 6); })},
+          {"od -b", od_of(bytes, 1, [&](unsigned value) { return octal(value, 3); })},
+          {"od -tu1", od_of(bytes, 1, [&](unsigned value) { return std::to_string(value); })},
+          {"od -td1",
+           od_of(bytes, 1,
+                 [&](unsigned value) { return std::to_string(static_cast<int>(value) - (value > 127 ? 256 : 0)); })},
+          {"od -An -tu1", bare}}) {
+        SCOPED_TRACE(what);
+        const ExaminationReport report = examined(characters(text));
+        ASSERT_EQ(report.sources.size(), 1U) << report.verdict;
+        ASSERT_NE(report.buffers.front().decoded, nullptr);
+        EXPECT_EQ(*report.buffers.front().decoded, bytes);
+    }
+}
+
+TEST_F(Dumps, AbbreviatedLinesAreWrittenOutAndMissingOnesReported) {
+    FileBytesOf bytes = stream("f7 db ", 60);
+    while (bytes.size() % 16 != 0) bytes.push_back(0xf7);
+    const std::size_t head = bytes.size();
+    bytes.insert(bytes.end(), 160, 0);
+    const std::string all = od_of(bytes, 1, [](unsigned value) { return digits(value, 2); });
+    std::vector<std::string> lines;
+    for (std::size_t at = 0; at < all.size(); at = all.find('\n', at) + 1)
+        lines.push_back(all.substr(at, all.find('\n', at) + 1 - at));
+    const auto text_without = [&](std::size_t first, std::size_t count, const std::string& instead) {
+        std::string out;
+        for (std::size_t i = 0; i < lines.size(); ++i)
+            out += i == first ? instead : i > first && i < first + count ? std::string() : lines[i];
+        return characters(out);
+    };
+    const auto lacks = [](const ExaminationReport& report) {
+        for (const CaptureFinding& f : report.findings)
+            if (f.kind == "text-lacks-bytes") return f.found;
+        return std::string();
+    };
+    const ExaminationReport repeated = examined(text_without(head / 16 + 1, 9, "*\n"));
+    ASSERT_NE(repeated.buffers.front().decoded, nullptr);
+    EXPECT_EQ(*repeated.buffers.front().decoded, bytes);
+    EXPECT_EQ(lacks(repeated), "");
+
+    const ExaminationReport gap = examined(text_without(2, 2, ""));
+    EXPECT_EQ(lacks(gap),
+              "the text lacks bytes: addresses that do not follow: 32 bytes between the lines of addresses "
+              "0000020 and 0000100");
+    std::string unreadable = lines[3];
+    unreadable.replace(9, 2, "xx");
+    EXPECT_EQ(lacks(examined(text_without(3, 1, unreadable))),
+              "the text lacks bytes: what is no number: 'xx' behind address 0000060");
+}
+
+TEST_F(Dumps, AListThatIsNoBytesSaysWhy) {
+    std::string list = "[";
+    for (unsigned i = 0; i < 300; ++i) list += std::to_string(i * 7 % 256) + ", ";
+    const auto found = [&](const std::string& text) {
+        const ExaminationReport report = examined(characters(text));
+        EXPECT_TRUE(report.sources.empty());
+        return report.findings.empty() ? std::string() : report.findings.front().found;
+    };
+    EXPECT_TRUE(found(list + "300, 5]").ends_with(": number 301 of the list is 300 and does not fit into a byte"));
+    EXPECT_TRUE(found(list + "-300, 5]").ends_with(": number 301 of the list is -300 and does not fit into a byte"));
+    EXPECT_TRUE(found(list + "99999999999999999999]")
+                    .ends_with(": number 301 of the list is 99999999999999999999 and "
+                               "does not fit into a byte"));
+    EXPECT_TRUE(found(list + ", 5]").ends_with(": number 301 of the list is missing"));
+    EXPECT_TRUE(found(list + "5").ends_with(": a list without its closing ']'"));
+}
+
 /// A main loop with a jump, an interrupt, and the return from it to `exc_return`, eight times.
 FileBytesOf interrupted_loop(std::uint32_t exc_return) {
     constexpr std::uint32_t atomic = 1;
