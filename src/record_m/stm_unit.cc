@@ -65,21 +65,28 @@ void StmUnit::write(std::uint32_t offset, std::uint32_t value, std::uint8_t byte
         m.value = value & one_byte;
         m.value_bytes = 1;
     }
-    if (model_.bytes().size() - synchronised_ >= bytes_between_syncs) {
+    if (so_far() - synchronised_ >= bytes_between_syncs) {
         model_.sync();
-        synchronised_ = model_.bytes().size();
+        synchronised_ = so_far();
     }
     ++messages_;
     const auto contents = protocol::contents(m);
     for (std::size_t i = 0; i + 1 < contents.size(); i += 2)
         truth_.hash = truth_hash(truth_.hash, contents[i], contents[i + 1]);
     model_.add(m);
+    if (model_.bytes().size() < write_bytes) return;
+    const std::vector<std::uint8_t> taken = model_.take();
+    put_ += taken.size();
+    put(taken);
+}
+
+void StmUnit::put(const std::vector<std::uint8_t>& trace) {
+    out_.write(reinterpret_cast<const char*>(trace.data()), static_cast<std::streamsize>(trace.size()));
 }
 
 Status StmUnit::finish(const std::string& core, const std::string& core_type, std::uint32_t, capture::Capture& capture,
                        Truth& truth) {
-    const std::vector<std::uint8_t>& bytes = model_.bytes();
-    out_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    put(model_.bytes());
     if (!out_.flush()) return cannot("write", file_);
     stm::Stmtcsr control;
     control.enable = control.timestamps = control.syncs = true;
@@ -97,7 +104,7 @@ Status StmUnit::finish(const std::string& core, const std::string& core_type, st
 }
 
 std::string StmUnit::summary() const {
-    return fmt::format("{} of the STM ({})", counted(messages_, "message"), counted(model_.bytes().size(), "byte"));
+    return fmt::format("{} of the STM ({})", counted(messages_, "message"), counted(so_far(), "byte"));
 }
 
 }  // namespace waymark::record

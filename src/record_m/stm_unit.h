@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "unit.h"
 #include "waymark/stm/model.h"
@@ -31,6 +32,8 @@ public:
 private:
     StmUnit(std::filesystem::path file, std::uint32_t ports);
     void write(std::uint32_t offset, std::uint32_t value, std::uint8_t bytes, std::uint64_t cycle);
+    void put(const std::vector<std::uint8_t>& trace);
+    [[nodiscard]] std::uint64_t so_far() const { return put_ + model_.bytes().size(); }
 
     const std::filesystem::path file_;
     std::ofstream out_;
@@ -38,7 +41,8 @@ private:
     stm::Model model_;
     SourceTruth truth_;  // its ranges stand for messages
     std::uint64_t messages_ = 0;
-    std::size_t synchronised_ = 0;  // bytes up to the last synchronisation
+    std::uint64_t put_ = 0;           // bytes that the model does not hold any more
+    std::uint64_t synchronised_ = 0;  // bytes up to the last synchronisation
     bool enabled_ = false;
 };
 

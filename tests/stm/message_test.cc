@@ -33,11 +33,13 @@ std::vector<Message> decode(Bytes bytes, std::size_t chunk = 1000, const Config&
 TEST(StmMessages, AreThoseThatTheModelWrote) {
     for (const std::uint8_t version : {std::uint8_t{3}, std::uint8_t{4}}) {
         std::mt19937_64 random(version);
-        Model model(version);
+        Model model(version), taken(version);
+        std::vector<std::uint8_t> pieces;
+        std::size_t kept = 0;
         std::vector<Message> sent;
         std::uint64_t time = random() >> 8;
         for (unsigned i = 0; i < 400; ++i) {
-            if (i % 100 == 0) model.sync();
+            if (i % 100 == 0) model.sync(), taken.sync();
             Message m;
             m.confirmed = true;
             m.kind = std::array{MessageKind::text,    MessageKind::text,      MessageKind::text,    MessageKind::flag,
@@ -62,8 +64,17 @@ TEST(StmMessages, AreThoseThatTheModelWrote) {
             }
             if (m.kind == MessageKind::overflow) m.name = "of master " + std::to_string(*m.master);
             model.add(m);
+            taken.add(m);
             sent.push_back(m);
+            if (random() % 4 != 0) continue;
+            const std::vector<std::uint8_t> piece = taken.take();
+            pieces.insert(pieces.end(), piece.begin(), piece.end());
+            kept += taken.bytes().size();
+            ASSERT_LE(taken.bytes().size(), 1U);
         }
+        EXPECT_GT(kept, 0U) << "no piece ended within a byte";
+        pieces.insert(pieces.end(), taken.bytes().begin(), taken.bytes().end());
+        EXPECT_EQ(pieces, model.bytes());
         for (const std::size_t chunk : {1, 7, 100000}) {
             std::vector<Message> found = decode(model.bytes(), chunk);
             ASSERT_EQ(found.size(), sent.size());

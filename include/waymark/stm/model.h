@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "waymark/protocol/message.h"
@@ -19,6 +20,13 @@ public:
     /// One message of kind text, flag, trigger, frequency or overflow. A timestamp has the fewest nibbles that give it.
     void add(const protocol::Message& message);
     void add_packet(const Packet& packet) { encode(writer_, packet); }
+    /// Returns the whole bytes since the last call, and removes them from bytes(). A last byte of which only one nibble
+    /// is written stays until the other one is.
+    [[nodiscard]] std::vector<std::uint8_t> take() {
+        std::vector<std::uint8_t> kept(writer_.half() ? bytes_.end() - 1 : bytes_.end(), bytes_.end());
+        bytes_.resize(bytes_.size() - kept.size());
+        return std::exchange(bytes_, std::move(kept));
+    }
     [[nodiscard]] const std::vector<std::uint8_t>& bytes() const { return bytes_; }
 
 private:
