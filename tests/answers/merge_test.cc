@@ -372,6 +372,67 @@ TEST(MergedTimelines, AreThoseOfAFewCaptures) {
     EXPECT_EQ(merged(std::array{&one, &other, &one}).timeline.samples.size(), 2U);
 }
 
+TEST(MergedTimelines, OfOneNameAreTheSameOnlyIfAllOfThemIs) {
+    const Answers one = with_timeline("same", 0, 5);
+    const auto samples = [&](const Answers& other) { return merged(std::array{&one, &other}).timeline.samples.size(); };
+    EXPECT_EQ(samples(one), 1U);
+    Answers named = one;
+    named.functions[0].name = "play";
+    EXPECT_EQ(samples(named), 2U) << "another function ran";
+    Answers late = one;
+    late.timeline.slices.back().end = late.timeline.axis.end = std::uint64_t{1} << 56;
+    Answers later = late;
+    later.timeline.slices.back().end = later.timeline.axis.end = std::uint64_t{1} << 57;
+    EXPECT_EQ(merged(std::array{&late, &later}).timeline.samples.size(), 2U) << "the highest byte of a time counts";
+}
+
+TEST(Merging, InlinedCallsKeepTheirPlaces) {
+    Answers a;
+    a.metrics = {{"instructions", "instructions"}};
+    a.images = {{"program", {}, "aa"}};
+    a.sources = {{"a.c"}};
+    a.functions.push_back({"outer", {}, 0, 0x1000, 64, 0, 10});
+    a.inlined = {{none, 0, "middle", {}, 0, 12}, {0, 0, "inner", {}, 0, 5}};
+    Instruction i;
+    i.address = 0x1004;
+    i.function = i.source = 0;
+    i.line = 7;
+    i.inlined = 1;
+    i.times = 5;
+    a.instructions = {i};
+    const Answers sum = merged(a, a);
+    ASSERT_EQ(sum.inlined.size(), 2U);
+    EXPECT_EQ(sum.inlined[0].name.str(), "middle");
+    EXPECT_EQ(sum.inlined[0].parent, none);
+    EXPECT_EQ(sum.inlined[1].name.str(), "inner");
+    EXPECT_EQ(sum.inlined[1].parent, 0U);
+    ASSERT_EQ(sum.instructions.size(), 1U);
+    EXPECT_EQ(sum.instructions[0].inlined, 1U);
+    EXPECT_EQ(sum.instructions[0].times, 10U);
+}
+
+// The scale is a metric that all captures count, wherever it stands.
+TEST(Merging, TheScaleIsAMetricOfAllCaptures) {
+    const auto one = [](const char* capture, std::vector<Metric> metrics, const Costs& costs) {
+        Answers a;
+        a.capture = capture;
+        a.unit = "PTM";
+        a.metrics = std::move(metrics);
+        a.images.push_back({"program", {}, "aa"});
+        a.functions.push_back({"f", "", 0, 0x1000, 0x100});
+        a.calls = {{none, none, CallNode::Kind::root, 0, {}}, {0, 0, CallNode::Kind::call, 1, costs}};
+        return a;
+    };
+    const Metric instructions{"instructions", "instructions"}, cycles{"cycles", "cycles"};
+    Answers sum = merged(one("a", {instructions, cycles}, {100, 200}), one("b", {cycles}, {600}));
+    scale_metrics(sum);
+    ASSERT_EQ(sum.metrics.size(), 2U);
+    EXPECT_EQ(sum.metrics[0].note, "counted in 1 of 2 captures, and scaled to all of them by cycles");
+    EXPECT_TRUE(sum.metrics[1].note.empty());
+    ASSERT_EQ(sum.calls.size(), 2U);
+    EXPECT_EQ(sum.calls[1].self, (Costs{400, 800})) << "100 instructions in 200 of 800 cycles";
+}
+
 TEST(MergedFindings, AreSaidOnceWhateverTheirNumbers) {
     const auto with = [](std::initializer_list<const char*> health) {
         Answers a;

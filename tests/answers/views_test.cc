@@ -1206,6 +1206,154 @@ TEST(Only, SuggestsNamesThatContainTheWord) {
     EXPECT_EQ(only.unknown("function").find("main"), std::string::npos) << only.unknown("function");
 }
 
+TEST(Lines, CodeWithoutASourceIsOnNone) {
+    Instruction code;
+    code.line = 7;
+    EXPECT_TRUE(lines_of({}, code).empty());
+    code.source = 0;
+    EXPECT_EQ(lines_of({}, code).size(), 1U);
+    code.line = 0;
+    EXPECT_TRUE(lines_of({}, code).empty());
+}
+
+TEST(BranchView, OneSidedIsWhatNeverWentTheOtherWay) {
+    Answers a = support::small_answers();
+    a.branches[4].not_taken = 0;  // the other conditional branch went each way once
+    BranchOptions options;
+    options.one_sided = true;
+    EXPECT_EQ(column(branch_view(a, options).value(), "address"), Texts{"0x801c"});
+}
+
+TEST(BranchView, WhatMayHaveBeenLostIsMarkedForEachWay) {
+    Answers a = support::small_answers();
+    a.branches[4].taken = 0;
+    BranchOptions options;
+    options.one_sided = true;
+    EXPECT_EQ(cell(branch_view(a, options).value(), 0, "taken").shown, "0");
+    a.branches[4].seen_taken = Seen::not_observed;
+    EXPECT_EQ(cell(branch_view(a, options).value(), 0, "taken").shown, "0?");
+    EXPECT_EQ(cell(branch_view(a, options).value(), 0, "not_taken").shown, "2");
+}
+
+TEST(CallView, ALossHidesAllCallsWithinItHoweverManyLossesFollow) {
+    Answers a = single_calls();
+    // The first loss lasts beyond the second one, and covers the call from 40 to 140.
+    a.timeline.marks = {{35, 150, 0, TimelineMark::Kind::gap, "gap"}, {36, 37, 0, TimelineMark::Kind::gap, "gap"}};
+    const View all = calls_of(a, true, true);
+    EXPECT_EQ(column(all, "begin"), (Texts{"300", "40", "10", "200", "990"}));
+    EXPECT_EQ(column(all, "bound"), (Texts{"exact", "at least", "exact", "exact", "at least"}));
+}
+
+TEST(Views, CoverageTellsWhatDidNotRunFromWhatIsNotKnown) {
+    CoverageOptions options;
+    options.by = "function";
+    const View view = coverage_view(support::small_answers(), options).value();
+    const auto of = [&](const char* function, const char* what) {
+        return cell(view, row_of(view, "function", function), what).field();
+    };
+    EXPECT_EQ(of("compare", "instructions not executed"), "1");
+    EXPECT_EQ(of("compare", "instructions not observed"), "0");
+    EXPECT_EQ(of("sort(int*, int)", "instructions not executed"), "0");
+    EXPECT_EQ(of("sort(int*, int)", "instructions not observed"), "1");
+}
+
+TEST(LoopView, SharesAreOfAllThatRan) {
+    const View view = loop_view(support::small_answers(), {}).value();
+    // The loop of `sort` has 15 of all 46 instructions.
+    EXPECT_EQ(view.table.rows.at(0).at(0).shown, Cell::bar(15, 46).shown);
+}
+
+TEST(LoopView, SortsByAddressAndSaysWhyThereIsNone) {
+    Answers a = support::small_answers();
+    LoopOptions options;
+    EXPECT_EQ(column(loop_view(a, options).value(), "head"), (Texts{"0x8014", "0x8004"})) << "the costly first";
+    options.sort = "address";
+    EXPECT_EQ(column(loop_view(a, options).value(), "head"), (Texts{"0x8004", "0x8014"}));
+    a.loops[0].iterations = a.loops[1].iterations = 0;
+    const auto why = [&] { return loop_view(a, {}).error().message; };
+    EXPECT_NE(why().find("no code of a known image was repeated"), std::string::npos) << why();
+    a.unit = "DPU";
+    EXPECT_NE(why().find(no_hardware_loop), std::string::npos) << why();
+    a.trust = {{.view = "loops", .exact = "what is exact", .not_known = "what is not known"}};
+    EXPECT_NE(why().find("what is not known"), std::string::npos) << why();
+}
+
+TEST(ExceptionView, SaysWhyThereIsNone) {
+    Answers a = support::small_answers();
+    a.exceptions.clear();
+    const auto why = [&](const char* unit) {
+        a.unit = unit;
+        return exception_view(a, {}).error().message;
+    };
+    EXPECT_EQ(why("PTM"), "small: no exception is in the trace");
+    EXPECT_EQ(why("SPE"), "small: samples do not record exceptions");
+    EXPECT_NE(why("DPU").find("modes task and flow show them"), std::string::npos);
+}
+
+TEST(Names, APlaceOfAFunctionWithoutAnAddressHasNoDistance) {
+    Answers a = support::small_answers();
+    EXPECT_EQ(place_text(a, 0, 0x8000), "main");
+    EXPECT_EQ(place_text(a, 0, 0x8004), "main+0x4");
+    EXPECT_EQ(place_text(a, 0, 0x7ffc), "main 0x7ffc");
+    EXPECT_EQ(place_text(a, none, 0x7ffc), "0x7ffc");
+    EXPECT_EQ(place_text(a, 3, 0x7ffc), "[interrupt 6]");
+    a.functions[0].address = 0;
+    EXPECT_EQ(place_text(a, 0, 0x10), "main 0x10");
+}
+
+TEST(Views, SpreadsAreThoseOfMergedRuns) {
+    Answers a = support::small_answers();
+    a.tables = {{"runs",
+                 "",
+                 {Column::text("function"), Column::text("metric"), Column::text("spread")},
+                 {{"compare", "instructions", "12.5"}}}};
+    const View view = profile_view(a, {}).value();
+    EXPECT_EQ(cell(view, row_of(view, "function", "compare"), "instructions spread %").field(), "12.5");
+    EXPECT_EQ(cell(view, row_of(view, "function", "main"), "instructions spread %").field(), "");
+    a.tables[0].title = "stays";
+    for (const Column& c : profile_view(a, {})->table.columns) EXPECT_NE(c.name, "instructions spread %");
+}
+
+TEST(Views, CountsThatAreEstimatesAreSaidBelow) {
+    Answers a = support::small_answers();
+    a.account = {{.reason = AccountReason::decoded, .instructions = 46}, {.reason = AccountReason::strobing}};
+    const View view = profile_view(a, {}).value();
+    ASSERT_FALSE(view.below.empty());
+    EXPECT_EQ(view.below.back(), counts_note(a.account));
+    a.account.pop_back();
+    const View whole = profile_view(a, {}).value();
+    EXPECT_EQ(std::count(whole.below.begin(), whole.below.end(), counts_note(a.account)), 0);
+}
+
+TEST(DiffView, AMeanIsThatOfTheCapturesOfItsSide) {
+    const Answers before = named_program("old", "app", "a1", 20), after = named_program("new", "app", "a1", 10);
+    DiffOptions options;
+    options.mean = true;
+    options.captures_before = 2;
+    const auto view = compare(before, after, options);
+    ASSERT_TRUE(view);
+    const std::size_t row = row_of(view->view, "function", "area");
+    EXPECT_EQ(cell(view->view, row, "before").field(), "10");
+    EXPECT_EQ(cell(view->view, row, "after").field(), "10");
+    EXPECT_EQ(cell(view->view, row, "what").field(), "same");
+}
+
+TEST(DiffView, SaysWhatWasNotTracedOfOneSideAlone) {
+    const Answers before = named_program("old", "app", "a1", 20);
+    Answers after = before;
+    after.capture = "new";
+    DiffOptions options;
+    for (const AccountReason reason : {AccountReason::off, AccountReason::filtered}) {
+        after.account = {{.reason = reason}};
+        const std::string doubt = said(compare(before, after, options)->view, Finding::Severity::warning);
+        EXPECT_NE(doubt.find("of new alone: "), std::string::npos) << doubt;
+        EXPECT_EQ(said(compare(after, after, options)->view, Finding::Severity::warning), "");
+    }
+    // What happened by itself depends on the run.
+    after.account = {{.reason = AccountReason::held}};
+    EXPECT_EQ(said(compare(before, after, options)->view, Finding::Severity::warning).find("alone"), std::string::npos);
+}
+
 TEST(ColumnsDocument, SaysWhatIsPrinted) {
     const std::string path = WAYMARK_SOURCE_DIR "/docs/columns.md";
     if (std::getenv("WM_UPDATE_APPROVED") != nullptr) std::ofstream(path) << document();
