@@ -41,6 +41,15 @@ TEST(BranchText, AnEntryWithABlankInAFileNameIsALossThatIsCounted) {
               "line 1: '0x1f(/a' is no entry of a branch stack (0xFROM/0xTO/…); the rest of the stack is left out");
 }
 
+TEST(BranchText, ALossIsWhereItsLineBegins) {
+    const std::string first = "prog 12/13 [007] 5.25: 0x10/0x20 0x1f(/a b)/0x2f(/c)\n";
+    const PerfData data = read_text(first + "# a remark\n\n" + first);
+    ASSERT_EQ(data.losses.size(), 2U);
+    EXPECT_EQ(data.losses[0].first.value, 0U);
+    EXPECT_EQ(data.losses[1].first.value, first.size() + 12);
+    EXPECT_TRUE(data.losses[1].message.starts_with("line 4: ")) << data.losses[1].message;
+}
+
 TEST(BranchText, EachFieldOfAnEntry) {
     const PerfData data = read_text(
         "0x10/0x20/P/-/-/12/COND/- 0x1f(/a)/0x2f(/c)/M/X/A/70000/FAULT_DATA/NON_SPEC_CORRECT_PATH "
@@ -161,6 +170,22 @@ TEST(BranchStacks, EachCpuIsASource) {
     EXPECT_EQ(first.thread, 13U);
     EXPECT_EQ(second.bytes, 48U);
     EXPECT_FALSE(capture->buffers[1].parts.at(0).thread);
+}
+
+TEST(BranchStacks, SaysWhatTheKernelLost) {
+    const TemporaryFolder folder;
+    const auto path = folder.write("text", "a 12/13 [1] 3.0: 0x10/0x20\n");
+    const auto problems = [&](std::uint64_t lost) {
+        auto data = read_branch_text(path);
+        EXPECT_TRUE(data);
+        data->lost_records = lost;
+        return branch_stack_capture(path, byte_file_from_memory({}), std::move(*data))->problems;
+    };
+    EXPECT_TRUE(problems(0).empty());
+    const auto lost = problems(3);
+    ASSERT_EQ(lost.size(), 1U);
+    EXPECT_EQ(lost[0].kind, Problem::Kind::part);
+    EXPECT_TRUE(lost[0].message.starts_with("3 records of the kernel were lost")) << lost[0].message;
 }
 
 TEST(BranchStacks, WithoutAStackThereIsNoCapture) {

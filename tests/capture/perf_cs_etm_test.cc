@@ -508,6 +508,31 @@ TEST(CsCapture, IdsOfTheKernelReplaceThoseOfTheMetadata) {
     EXPECT_EQ(capture->buffers[0].sources, std::vector<std::string>{"cpu1"});
 }
 
+// IDs are 0x01 to 0x6f (CoreSight architecture, trace bus IDs).
+TEST(CsCapture, TheGreatestIdIsOne) {
+    File f;
+    f.w.auxtrace_info(cs_etm_info({etmv4_block(0)}));
+    f.w.hardware_id(0x6f, {1, 1, 0, 50, 1});
+    f.w.aux({0, 16, 0, {}}, {1, 1, 0, 100, 1});
+    f.trace(0, 0, std::vector<std::uint8_t>(16));
+    const auto capture = capture_of(f.done());
+    ASSERT_TRUE(capture.has_value()) << capture.error().message;
+    EXPECT_TRUE(capture->problems.empty());
+    ASSERT_EQ(capture->sources.size(), 1U);
+    EXPECT_EQ(capture->sources[0].find_register("TRCTRACEIDR")->value, 0x6fU);
+}
+
+TEST(CsCapture, CoresOfEtmv3RunArmv7) {
+    File f;
+    f.w.auxtrace_info(cs_etm_info({{0x3030303030303030, 0, 4, 0, 0x10, 0, 0x410cf250}}));
+    f.w.aux({0, 16, 0, {}}, {1, 1, 0, 100, 1});
+    f.trace(0, 0, std::vector<std::uint8_t>(16));
+    const auto capture = capture_of(f.done());
+    ASSERT_TRUE(capture.has_value()) << capture.error().message;
+    ASSERT_EQ(capture->cores.size(), 1U);
+    EXPECT_EQ(capture->cores[0].type, "ARMv7-A");
+}
+
 TEST(CsCapture, IdsHoldForASink) {
     File f;
     f.w.auxtrace_info(cs_etm_info({etmv4_block(0), etmv4_block(1)}));

@@ -242,6 +242,27 @@ TEST(Snapshot, ClustersTimestampAndRegisterSizes) {
         (std::vector<Register>{{"X0", 0xfedcba9876543210, std::nullopt, 64}, {"A", 8, 7, 32}, {"B", 0xffff, 8, 16}}));
 }
 
+TEST(Snapshot, ATimestampWithoutAFrequencyIsInTicks) {
+    for (const char* section : {"[timestamp]\n", "[timestamp]\nfrequency=\n"}) {
+        Texts files = example();
+        files.texts["s/trace.ini"] += section;
+        const auto capture = files.read();
+        ASSERT_TRUE(capture) << section;
+        EXPECT_EQ(capture->timestamp_frequency_hz, std::nullopt) << section;
+        EXPECT_EQ(listed(capture->problems).find("frequency in"), std::string::npos) << listed(capture->problems);
+    }
+}
+
+TEST(Snapshot, AnEmptyDumpLeavesNoAddressSpace) {
+    Texts files = example();
+    replace(files.texts["s/core_a.ini"], "length=0x4000", "length=0");
+    EXPECT_EQ(listed(files.read()->problems).find("leaves the 64-bit address space"), std::string::npos);
+    replace(files.texts["s/core_a.ini"], "address=0x00100000\nlength=0", "address=0xffffffffffffc000\nlength=0x4000");
+    EXPECT_EQ(listed(files.read()->problems).find("leaves the 64-bit address space"), std::string::npos);
+    replace(files.texts["s/core_a.ini"], "0xffffffffffffc000", "0xffffffffffffc001");
+    EXPECT_NE(listed(files.read()->problems).find("leaves the 64-bit address space"), std::string::npos);
+}
+
 TEST(Snapshot, MemoryOfNoCoreIsSeenByAll) {
     Texts files = example();
     replace(files.texts["s/core_b.ini"], "class=core\ntype=Cortex-A9",
@@ -703,6 +724,9 @@ TEST(SnapshotWriter, ChoosesFileNames) {
     EXPECT_EQ(again->sources[0].file, "source_0.ini");
     EXPECT_EQ(again->sources[1].file, "i.ini");
     EXPECT_EQ(again->sources[2].file, "source_2.ini");
+    capture.cores[0].file = "core_1.ini";
+    ASSERT_TRUE(write_snapshot(capture, folder.path() / "taken").has_value());
+    EXPECT_EQ(read_snapshot(folder.path() / "taken")->cores[1].file, "core_1_1.ini");
 }
 
 TEST(SnapshotWriter, FilesOutsideAreReachedFromTheFolder) {
@@ -759,6 +783,8 @@ TEST(SnapshotWriter, RefusesWhatTheFormatCannotHold) {
     EXPECT_TRUE(has(refused([](Capture& c) { c.cores[0].name = "@x"; }), "begins with neither"));
     EXPECT_TRUE(has(refused([](Capture& c) { c.cores[0].name = "s"; }), "another thing of that name"));
     EXPECT_TRUE(has(refused([](Capture& c) { c.sources[0].name = "a=b"; }), "the character 0x3d"));
+    EXPECT_TRUE(has(refused([](Capture& c) { c.sources[0].location = "a;b"; }), "the character 0x3b"));
+    EXPECT_TRUE(has(refused([](Capture& c) { c.cores[0].location = "a;b"; }), "the character 0x3b"));
     EXPECT_TRUE(has(refused([](Capture& c) { c.sources[0].core = "q"; }), "traces core 'q'"));
     EXPECT_TRUE(has(refused([](Capture& c) { c.sources[1].core = "a"; }), "two trace sources"));
     EXPECT_TRUE(has(refused([](Capture& c) {

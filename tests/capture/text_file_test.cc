@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "../../src/capture/text.h"
 #include "support/temporary_folder.h"
@@ -21,6 +23,13 @@ TEST(Text, OnePairOfQuotesIsRemoved) {
     EXPECT_EQ(text::unquote("\"'a'\""), "'a'");
     for (const char* const as_it_is : {"", "\"", "'", "a", "\"a", "a\"", "\"a'"})
         EXPECT_EQ(text::unquote(as_it_is), as_it_is);
+}
+
+TEST(Text, SeparatorsInParenthesesSeparateNothing) {
+    using Parts = std::vector<std::string_view>;
+    EXPECT_EQ(text::split("a, b(c,d) ,e", ','), (Parts{"a", "b(c,d)", "e"}));
+    EXPECT_EQ(text::split("f((a,b),c),d", ','), (Parts{"f((a,b),c)", "d"}));
+    EXPECT_EQ(text::split(",", ','), (Parts{"", ""}));
 }
 
 TEST(TextFile, IsReadWhole) {
