@@ -78,13 +78,17 @@ void print_rows(Output& out, const flow::Totals& t) {
     out.print("  {:<24} {:#018x}\n", "hash", t.hash);
 }
 
-/// Prints how the bytes of a buffer were used; the numbers add up.
-void print_buffer(Output& out, const pipeline::BufferReport& buffer) {
+/// Prints how the bytes of a buffer were used; the numbers add up. `read`: a source of it was decoded, so that its
+/// bytes were counted.
+void print_buffer(Output& out, const pipeline::BufferReport& buffer, bool read) {
     const auto row = [&](std::string_view name, std::uint64_t value) {
         out.print("  {:<28} {:>14}\n", name, grouped(value));
     };
     out.print("buffer {} ({})\n", buffer.name, buffer.buffer->format_name);
-    row("bytes", buffer.bytes);
+    if (!read && !buffer.framed && buffer.bytes == 0)
+        out.write("  not read: none of its sources is decoded\n");
+    else
+        row("bytes", buffer.bytes);
     if (buffer.framed) {
         using coresight::TraceIdClass;
         const coresight::Totals& t = buffer.frames;
@@ -102,7 +106,10 @@ void print_buffer(Output& out, const pipeline::BufferReport& buffer) {
 
 void print_summary(Output& out, const pipeline::Report& report, const std::vector<Decoded>& all,
                    const answers::Account& account) {
-    for (const pipeline::BufferReport& buffer : report.buffers) print_buffer(out, buffer);
+    for (const pipeline::BufferReport& buffer : report.buffers)
+        print_buffer(out, buffer, buffer.error || std::any_of(all.begin(), all.end(), [&](const Decoded& d) {
+                                      return d.buffer == buffer.name;
+                                  }));
     flow::Totals sum;
     std::uint64_t bytes = 0, packets = 0, padding = 0;
     const auto head = [&](std::uint64_t n, std::uint64_t p, std::uint64_t pad, const flow::Totals& t) {
