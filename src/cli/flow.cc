@@ -78,8 +78,7 @@ void print_rows(Output& out, const flow::Totals& t) {
     out.print("  {:<24} {:#018x}\n", "hash", t.hash);
 }
 
-/// Prints how the bytes of a buffer were used; the numbers add up. `read`: a source of it was decoded, so that its
-/// bytes were counted.
+/// Prints how the bytes of a buffer were used; the numbers add up. `read`: one of its sources was decoded.
 void print_buffer(Output& out, const pipeline::BufferReport& buffer, bool read) {
     const auto row = [&](std::string_view name, std::uint64_t value) {
         out.print("  {:<28} {:>14}\n", name, grouped(value));
