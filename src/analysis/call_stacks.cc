@@ -66,7 +66,8 @@ void CallStacks::call(const Arrival& place, std::uint64_t waits_for, std::uint32
         watched_->give_up();
 }
 
-void CallStacks::interrupt(const flow::ExceptionType& exception, std::uint64_t waits_for, FlowCounts& counts) {
+void CallStacks::interrupt(const flow::ExceptionType& exception, std::uint64_t waits_for, bool falls,
+                           FlowCounts& counts) {
     Stack& stack = current();
     if (stack.empty()) {
         if (open_)
@@ -83,6 +84,7 @@ void CallStacks::interrupt(const flow::ExceptionType& exception, std::uint64_t w
     const FunctionId id = code_.exception(exception);
     Frame& frame = push(id, &exception);
     frame.waits_for = waits_for;
+    frame.falls = falls;
     frame.function = id;
 }
 

@@ -48,7 +48,9 @@ bool CallStacks::go_inside(Operation& operation, FlowCounts& counts) {
                 counts.lost(*operation.loss);
             }
             if (returned) {
+                const bool falls = stack.frames[top].falls;
                 return_from(top, operation.loss.has_value(), counts);
+                if (falls) go({Go::tail, operation.place, {}}, counts);
             } else {
                 const bool handles = stack.frames[top].exception != nullptr;
                 Frame& frame = push(operation.place.entry, nullptr, handles ? Entered::by_signal : Entered::by_call);
@@ -63,7 +65,9 @@ bool CallStacks::go_inside(Operation& operation, FlowCounts& counts) {
             while (i > stack.bottom + 1 && stack.frames[i - 1].exception == nullptr) --i;
             if (i <= stack.bottom + 1) return false;
             const bool there = stack.frames[i - 1].waits_for == operation.place.address;
+            const bool falls = stack.frames[i - 1].falls;
             return_from(i - 1, false, counts);
+            if (there && falls) go({Go::tail, operation.place, {}}, counts);
             if (there) return true;
             operation = {Go::resume, operation.place, {}};
             return find_frame(operation, counts);
@@ -107,8 +111,10 @@ bool CallStacks::find_frame(const Operation& operation, FlowCounts& counts) {
             }
             Aside left;
             if (goes && i < top) left = put_aside(std::max(chain_of(i), last + 1));
+            const bool falls = frame.falls;
             return_from(i, operation.loss.has_value(), counts);
             if (!left.empty()) keep_aside(std::move(left), counts);
+            if (falls) go({Go::tail, operation.place, {}}, counts);
             return true;
         }
         if (open_ && i == 0) return false;  // the base frame: its function and its return address are not known

@@ -21,6 +21,7 @@ KeptStacks CallStacks::keep() const {
                              .returns_twice = frame.returns_twice,
                              .unwinds = frame.unwinds,
                              .tail = frame.tail,
+                             .falls = frame.falls,
                              .nameless = frame.nameless,
                              .exception = frame.exception != nullptr ? std::optional(*frame.exception) : std::nullopt};
         };
@@ -55,6 +56,7 @@ void CallStacks::take_up(const KeptStacks& kept) {
         frame.returns_twice = from.returns_twice;
         frame.unwinds = from.unwinds;
         frame.tail = from.tail;
+        frame.falls = from.falls;
         frame.nameless = from.nameless;
         frame.entered = from.entered;
         frame.to = from.to;

@@ -216,9 +216,14 @@ void FlowCalls::add_stray_cycles(std::uint64_t cycles, FlowCounts& counts) {
 
 void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
     add_event_cycles(e.cycles, counts);
+    bool falls = false;
+    fell_ = false;
     if (e.preferred_return) {
         // After a branch, before its target's first instruction, the effect of the branch still has to be applied.
-        if (!plain_) arrive(code_.place(e.preferred_return->value), counts);
+        // Into the next function no branch has led, as behind a system call: that is entered only if flow returns
+        // there.
+        falls = is_ordinary() && falls_on(counts) && wait_to_ == e.preferred_return->value;
+        if (!plain_ && !falls) arrive(code_.place(e.preferred_return->value), counts);
     } else if (lost_) {
         counts.lost(loss_);
     } else {
@@ -227,7 +232,7 @@ void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
     }
     flush();
     interrupted_at_ = e.preferred_return ? e.preferred_return->value : nothing;
-    stacks_.interrupt(*e.type, interrupted_at_, counts);
+    stacks_.interrupt(*e.type, interrupted_at_, falls, counts);
     plain_ = lost_ = switched_off_ = switched_stack_ = false;
     last_edge_ = wait_edge_ = no_edge;
     indirect_ = false;
@@ -242,12 +247,15 @@ void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
 /// handler was lost or is not traced, only its exception is known.
 FlowCalls::Wait FlowCalls::end_wait(bool lost, FlowCounts& counts) {
     loss_ = {};
+    fell_ = false;
+    const bool falls = falls_on(counts);
     const Wait wait = std::exchange(wait_, Wait::no);
     loss_.handler = lost && wait == Wait::vector;
     if (wait != Wait::no && wait_to_ != nothing) {
         loss_.how = Loss::From::place;
         loss_.from = wait_to_;
-        if (wait == Wait::call || wait == Wait::leaves || (wait == Wait::vector && !lost))
+        fell_ = lost && falls;
+        if (wait == Wait::call || (wait == Wait::leaves && !fell_) || (wait == Wait::vector && !lost))
             arrive_behind(wait, code_.place(wait_to_), counts);
     } else if (wait == Wait::function_return) {
         stacks_.go({Go::leave, {}, {}}, counts);
@@ -297,7 +305,7 @@ void FlowCalls::change_context(const flow::Context& context, FlowCounts& counts)
     // The context changes inside a function: the branch that led there happened before the change.
     if (!lost_) end_wait(false, counts);
     stacks_.use(key);
-    loss_.off = false;  // another thread goes on
+    fell_ = loss_.off = false;  // another thread goes on
     plain_ = false;
     switched_stack_ = true;
     stacks_.report_frames();
@@ -344,6 +352,7 @@ void FlowCalls::arrive_anew(const Arrival& place, FlowCounts& counts) {
         if (CallObserver* const observer = stacks_.observer()) observer->regained(now());
         // If the previous source ended with a call, this source begins in the called function. If flow continues at the
         // expected address, nothing ran in between.
+        if (std::exchange(fell_, false) && loss_.from == place.address) arrive_behind(Wait::leaves, place, counts);
         const bool goes_on = handed_over || (loss_.how == Loss::From::place && loss_.from == place.address);
         stacks_.go({off && place.begins ? Go::enter : Go::resume, place, loss_, no_edge, goes_on}, counts);
     } else if (switched) {
@@ -378,6 +387,11 @@ void FlowCalls::arrive_behind(Wait wait, const Arrival& place, FlowCounts& count
                        counts);
             break;
     }
+}
+
+/// The code behind the last block is in another function, and no branch leads there.
+bool FlowCalls::falls_on(const FlowCounts& counts) const {
+    return wait_ == Wait::leaves && wait_edge_ != no_edge && taken_edge(counts) == no_edge;
 }
 
 /// The edge of the last branch, if there was a taken branch.
@@ -416,6 +430,7 @@ void FlowCalls::join(FlowCalls& fork, FlowCounts& counts) {
     switched_off_ = fork.switched_off_;
     switched_stack_ = fork.switched_stack_;
     loss_ = fork.loss_;
+    fell_ = fork.fell_;
     interrupted_at_ = fork.interrupted_at_;
     last_edge_ = fork.last_edge_;
 }
@@ -436,6 +451,7 @@ void FlowCalls::hand_over(FlowCalls& next, FlowCounts& counts) {
     if (!lost_) lose(true, counts);
     stacks_.hand_over(next.stacks_, counts);
     next.loss_ = std::exchange(loss_, {});
+    next.fell_ = fell_;
     next.interrupted_at_ = interrupted_at_;
     next.switched_off_ = switched_off_;
     next.handed_over_ = true;

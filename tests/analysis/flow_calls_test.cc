@@ -534,6 +534,30 @@ TEST_F(Calls, AnExceptionBehindACallComesFromTheCalledFunction) {
     EXPECT_EQ(run(flow), "a 0/2; a.b 1/3; a.b.!14 1/0; a.b.!14.o 1/1");
 }
 
+TEST_F(Calls, BehindASystemCallTheNextFunctionIsEnteredOnlyIfFlowReturnsThere) {
+    // The last instruction of b is a system call; c lies behind it.
+    flow.call(at('a'), at('b', 0xf8)).plain(at('b', 0xf8), 2).exception(2, at('c'), at('o')).plain(at('o'), 3);
+    EXPECT_EQ(run(flow), "a 0/1; a.b 1/2; a.b.!2 1/0; a.b.!2.o 1/3");
+    flow.eret(at('o', 12)).ret(at('c'), 4).plain(at('a', 4));
+    EXPECT_EQ(run(flow), "a 0/2; a.b 1/2; a.b.!2 1/0; a.b.!2.o 1/4; a.b>c 1/4");
+    // A kernel that is not traced.
+    Flow user(program);
+    user.call(at('a'), at('b', 0xfc)).plain(at('b', 0xfc));
+    user.event(flow::Exception{&synthetic::exception_type(2), Address{at('c')}, {}, flow::no_cycles});
+    EXPECT_EQ(run(user), "a 0/1; a.b 1/1; a.b.!2 1/0");
+    user.on(flow::TraceOnReason::enabled).ret(at('c'), 4).plain(at('a', 4));
+    EXPECT_EQ(run(user), "a 0/2; a.b 1/1; a.b.!2 1/0; a.b>c 1/4");
+    // The trace ends behind the call, or has a gap there.
+    Flow ends(program);
+    ends.call(at('a'), at('b', 0xfc)).plain(at('b', 0xfc));
+    EXPECT_EQ(run(ends), "a 0/1; a.b 1/1");
+    ends.gap().ret(at('d'), 4);
+    EXPECT_EQ(run(ends), "a 0/1; a.b 1/1; d 0/4");
+    Flow on(program);
+    on.call(at('a'), at('b', 0xfc)).plain(at('b', 0xfc)).gap().ret(at('c'), 4).plain(at('a', 4));
+    EXPECT_EQ(run(on), "a 0/2; a.b 1/1; a.b>c 1/4");
+}
+
 TEST_F(Calls, ExceptionsNest) {
     flow.plain(at('a')).exception(14, at('a', 4), at('o')).plain(at('o'), 2);
     flow.exception(15, at('o', 8), at('p')).eret(at('p'), 3).eret(at('o', 8)).plain(at('a', 4));

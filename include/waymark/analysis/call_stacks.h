@@ -145,7 +145,9 @@ public:
         return true;
     }
     /// An exception, whose type is in static storage, interrupts the topmost frame; it returns to `waits_for`.
-    void interrupt(const flow::ExceptionType& exception, std::uint64_t waits_for, FlowCounts& counts);
+    /// `falls`: that address is in another function than the frame, and no branch led there: the function is entered
+    /// when flow arrives.
+    void interrupt(const flow::ExceptionType& exception, std::uint64_t waits_for, bool falls, FlowCounts& counts);
     /// Whether flow is in the function or section.
     [[nodiscard]] bool is_in(FunctionId function) {
         const Stack& stack = current();

@@ -21,6 +21,7 @@
 ///   are left by one return, and nothing else comes back to the lower one. Amid a function that has led here by tail
 ///   calls alone, that function goes on. Of more than CallStacks::most_tails on one another, each replaces the last.
 /// - An exception puts a frame on the stack that waits for the preferred return address, and the handler above it.
+///   If that address is in the next function, as behind a system call, the function is entered when flow returns there.
 ///   Behind an exception return, the topmost such frame is left; if A is not what it waits for, flow resumes as below.
 /// - A change of Context ID parks the stack and takes up the other's; flow resumes there.
 /// - Behind lost flow it resumes: in the topmost frame that waits for A or whose function A lies in; where there is
@@ -121,6 +122,7 @@ private:
     void add_event_cycles(std::uint32_t cycles, FlowCounts& counts);
     void flush();
     [[nodiscard]] std::uint32_t taken_edge(const FlowCounts& counts) const;
+    [[nodiscard]] bool falls_on(const FlowCounts& counts) const;
 
     FlowCode& code_;
     bool open_;
@@ -137,6 +139,7 @@ private:
     bool untouched_ = true;                   // nothing has been traced or lost yet
     bool handed_over_ = false;                // nothing has arrived since an earlier source handed its stacks over
     Loss loss_;                               // while lost
+    bool fell_ = false;                       // it began where the next function would have begun without a branch
     std::uint64_t interrupted_at_ = nothing;  // where flow goes on behind the handler that was lost
     std::uint32_t last_edge_ = no_edge;       // edge of the last range, if no event followed
     Work run_;                                // work not yet assigned to a stack

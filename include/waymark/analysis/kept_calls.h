@@ -25,7 +25,7 @@ struct KeptFrame {
     CodeFunction entry{};     ///< the function that was called
     Entered how{};
     std::uint64_t waits_for{}, entered{}, to{}, again{};
-    bool named{}, returns_twice{}, unwinds{}, tail{}, nameless{};
+    bool named{}, returns_twice{}, unwinds{}, tail{}, falls{}, nameless{};
     std::optional<flow::ExceptionType> exception{};  ///< of an interrupt
     friend bool operator==(const KeptFrame&, const KeptFrame&) = default;
 };

@@ -33,6 +33,7 @@ struct CallFrame {
     bool named{};                            ///< `function` is a function
     bool returns_twice{}, unwinds{};         ///< as Arrival
     bool tail{};                             ///< entered by a tail call of the frame below, with which it returns
+    bool falls{};                            ///< interrupted before it ran on, without a branch, into another function
     bool nameless{};                         ///< its function is not known: the root's frame, at the bottom
     std::uint64_t entered = nothing;         ///< where flow entered the function
     std::uint64_t to{};                      ///< the call's
