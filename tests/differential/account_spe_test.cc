@@ -427,7 +427,10 @@ std::uint64_t samples_in(const Answers& a) {
 
 /// The difference between the account's reasons and the run's, which `run` contains in full afterwards; empty: none.
 std::string wrong_reasons_in(const Answers& a, Sampled& run) {
-    if (samples_in(a) != 0) run.reasons.insert({AccountReason::decoded, AccountReason::sampled});
+    if (samples_in(a) != 0)
+        run.reasons.insert({AccountReason::decoded, AccountReason::sampled});
+    else
+        run.reasons.erase(AccountReason::no_context);  // no sample is left whose thread could be unknown
     const Reasons said = reasons_of(a.account);
     // The record that the end of the file or the wrap of the buffer cuts is damaged, too.
     if ((run.reasons.contains(AccountReason::cut) || run.reasons.contains(AccountReason::overwritten)) &&
@@ -435,6 +438,16 @@ std::string wrong_reasons_in(const Answers& a, Sampled& run) {
         run.reasons.insert(AccountReason::packets);
     if (said == run.reasons) return {};
     return fmt::format("the reasons are {}, and were {}", names(said), names(run.reasons));
+}
+
+TEST_F(AccountOfSamples, WithoutSamplesNoThreadIsMissing) {
+    // Its only sample is damaged, and the capture does not state which threads ran.
+    Sampled run = Recorder(6568).take();
+    ASSERT_TRUE(run.reasons.contains(AccountReason::no_context));
+    const Answers a = answers_of(run);
+    EXPECT_EQ(samples_in(a), 0U);
+    EXPECT_EQ(wrong_reasons_in(a, run), "");
+    EXPECT_EQ(wrong_in(a, run), "");
 }
 
 TEST_F(AccountOfSamples, SaysNothingBeyondWhatWasObserved) {
