@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 using analysis::CodeFunction;
 using analysis::KeptFrame;
 
-constexpr std::string_view magic = "waymark index 1\n";
+constexpr std::string_view magic = "waymark index 2\n";
 /// Of all versions.
 constexpr std::string_view magic_begins = "waymark index ";
 /// No index is larger, and no list in one is longer than its bytes.
@@ -148,7 +148,7 @@ void describe_function(auto& io, auto& f) {
 void describe_frame(auto& io, auto& f) {
     describe_function(io, f.function);
     describe_function(io, f.entry);
-    each_number(io, f.how, f.waits_for, f.entered, f.to, f.again, f.named, f.returns_twice, f.unwinds, f.tail,
+    each_number(io, f.how, f.waits_for, f.entered, f.to, f.again, f.named, f.returns_twice, f.unwinds, f.tail, f.falls,
                 f.nameless);
     io.maybe(f.exception, [&](auto& e) { io.exception(e); });
 }
