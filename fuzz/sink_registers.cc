@@ -45,9 +45,9 @@ struct Unpacked {
     void reset(Offset) {}
 };
 
-constexpr std::array offsets{Tmc::rsz,   Tmc::sts,    Tmc::rrd,  Tmc::rrp,       Tmc::rwp,   Tmc::trg,
-                             Tmc::ctl,   Tmc::rwd,    Tmc::mode, Tmc::lbuflevel, Tmc::bufwm, Tmc::rrphi,
-                             Tmc::rwphi, Tmc::axictl, Tmc::ffsr, Tmc::ffcr,      Tmc::pscr,  Tmc::cbuflevel};
+constexpr std::array offsets{Tmc::rsz,  Tmc::sts,  Tmc::rrd,       Tmc::rrp,       Tmc::rwp,   Tmc::trg,   Tmc::ctl,
+                             Tmc::rwd,  Tmc::mode, Tmc::lbuflevel, Tmc::bufwm,     Tmc::rrphi, Tmc::rwphi, Tmc::axictl,
+                             Tmc::ffsr, Tmc::ffcr, Tmc::pscr,      Tmc::cbuflevel, Tmc::dbalo, Tmc::dbahi};
 
 void check_model(Bytewise& in) {
     const auto kind = static_cast<sink::SinkKind>(in.next() % 4);
@@ -95,7 +95,7 @@ void check_model(Bytewise& in) {
                 all.insert(all.end(), piece.begin(), piece.begin() + taken);
             }
         }
-        WM_CHECK(tmc.contents().size() <= tmc.memory().size());
+        WM_CHECK(tmc.contents().size() <= tmc.memory_bytes());
     }
     static_cast<void>(sink::explain(kind, tmc.registers(), true));
     if (!plain) return;

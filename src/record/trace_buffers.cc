@@ -110,7 +110,7 @@ void TraceBuffers::close() {
 }
 
 std::uint64_t TraceBuffers::replaced() const {
-    if (sink_) return sink_->written() - std::min<std::uint64_t>(sink_->written(), sink_->memory().size());
+    if (sink_) return sink_->written() - std::min<std::uint64_t>(sink_->written(), sink_->memory_bytes());
     return ram_ ? ram_->written() - std::min<std::uint64_t>(ram_->written(), ram_bytes_) : 0;
 }
 

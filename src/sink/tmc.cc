@@ -76,9 +76,7 @@ std::string_view Tmc::register_name(std::uint32_t offset) {
     return {};
 }
 
-Tmc::Tmc(const TmcConfig& config) : config_(config), memory_(static_cast<std::size_t>(config.memory_bytes)) {
-    WM_CHECK(config.check());
-}
+Tmc::Tmc(const TmcConfig& config) : config_(config) { WM_CHECK(config.check()); }
 
 // ---- registers
 
@@ -191,7 +189,7 @@ std::string Tmc::write_memory_register(std::uint32_t offset, std::uint32_t value
     }
     if (const auto status = config.check(); !status) return status.error().message;
     config_ = config;
-    memory_.resize(static_cast<std::size_t>(config.memory_bytes));
+    memory_.clear();
     start_ = written_ = read_ = 0;
     return {};
 }
@@ -215,7 +213,7 @@ std::uint32_t Tmc::read_register(std::uint32_t offset) {
             read_ = at + 4;
             note_level();
             std::uint32_t word = 0;
-            for (unsigned i = 0; i < 4; ++i) word |= std::uint32_t{memory_[(start_ + at + i) % size()]} << 8 * i;
+            for (unsigned i = 0; i < 4; ++i) word |= std::uint32_t{memory_.get((start_ + at + i) % size())} << 8 * i;
             return word;
         }
         case rrp: {
@@ -264,8 +262,7 @@ void Tmc::note_level() { most_filled_ = std::max(most_filled_, std::min<std::uin
 void Tmc::store() {
     if (frames_.empty()) return;
     for (std::size_t at = 0; at < frames_.size(); at += 4) {
-        for (std::size_t i = 0; i < 4; ++i)
-            memory_[static_cast<std::size_t>((start_ + written_ + i) % size())] = frames_[at + i];
+        for (std::size_t i = 0; i < 4; ++i) memory_.put((start_ + written_ + i) % size(), frames_[at + i]);
         written_ += 4;
         if (mode_ == Mode::circular && written_ >= size()) full_ = true;
         if (counting_ && *counting_ != 0) --*counting_;
@@ -357,7 +354,7 @@ std::vector<std::uint8_t> Tmc::contents() const {
     std::vector<std::uint8_t> out;
     out.reserve(static_cast<std::size_t>(kept));
     for (std::uint64_t at = std::max(read_, written_ - kept); at < written_; ++at)
-        out.push_back(memory_[static_cast<std::size_t>((start_ + at) % size())]);
+        out.push_back(memory_.get((start_ + at) % size()));
     return out;
 }
 
@@ -373,8 +370,7 @@ std::vector<std::uint8_t> Tmc::drain(std::uint64_t most) {
     std::vector<std::uint8_t> out;
     if (mode_ != Mode::hardware_fifo) return out;
     while (out.size() + frame_bytes <= most && fill() >= frame_bytes)
-        for (unsigned i = 0; i < frame_bytes; ++i)
-            out.push_back(memory_[static_cast<std::size_t>((start_ + read_++) % size())]);
+        for (unsigned i = 0; i < frame_bytes; ++i) out.push_back(memory_.get((start_ + read_++) % size()));
     return out;
 }
 

@@ -3,6 +3,7 @@
 #include "waymark/sink/tmc.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
@@ -62,6 +63,44 @@ std::vector<std::uint8_t> drawn(std::mt19937_64& random, std::size_t most) {
 
 bool is_tail(const std::vector<std::uint8_t>& part, const std::vector<std::uint8_t>& whole) {
     return part.size() <= whole.size() && std::equal(part.rbegin(), part.rend(), whole.rbegin());
+}
+
+TEST(Tmc, TakesNoMoreMemoryThanWasWritten) {
+    Tmc tmc({.kind = SinkKind::etr, .memory_bytes = 4096});
+    const auto peak = [] {
+        rusage usage{};
+        getrusage(RUSAGE_SELF, &usage);
+        return usage.ru_maxrss;  // KiB
+    };
+    const auto before = peak();
+    // 4 GiB less 16 bytes, the largest number of words.
+    constexpr std::uint32_t words = 0x3ffffffc;
+    ASSERT_EQ(tmc.write_register(Tmc::rsz, words), "");
+    EXPECT_EQ(tmc.read_register(Tmc::rsz), words);
+    // The last frame of the memory and the first one follow each other.
+    constexpr std::uint32_t last = words * 4U - 16U;
+    ASSERT_EQ(tmc.write_register(Tmc::rwp, last), "");
+    ASSERT_EQ(tmc.write_register(Tmc::ffcr, Ffcr::en_ft | Ffcr::stop_on_fl), "");
+    ASSERT_EQ(tmc.write_register(Tmc::ctl, Ctl::trace_capt_en), "");
+    std::vector<std::uint8_t> sent(100);
+    for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<std::uint8_t>(i);
+    tmc.write(TraceId{0x10}, sent);
+    ASSERT_EQ(tmc.write_register(Tmc::ffcr, Ffcr::en_ft | Ffcr::stop_on_fl | Ffcr::flush_man), "");
+    EXPECT_TRUE(tmc.stopped());
+    EXPECT_EQ(unpacked(tmc.contents()).bytes[0x10], sent);
+    EXPECT_LT(peak() - before, 64 * 1024);
+}
+
+TEST(Tmc, AnotherSizeOrPlaceBringsNoOldTrace) {
+    Tmc tmc({.kind = SinkKind::etr, .memory_bytes = 4096, .base = 0x80000000});
+    for (const std::uint32_t offset : {Tmc::rsz, Tmc::dbalo}) {
+        ASSERT_EQ(tmc.write_register(Tmc::ctl, Ctl::trace_capt_en), "");
+        tmc.write(TraceId{0x10}, std::vector<std::uint8_t>(200, 0x55));
+        ASSERT_FALSE(tmc.contents().empty());
+        ASSERT_EQ(tmc.write_register(Tmc::ctl, 0), "");
+        ASSERT_EQ(tmc.write_register(offset, offset == Tmc::rsz ? 0x800 : 0x90000000), "");
+        EXPECT_TRUE(tmc.contents().empty());
+    }
 }
 
 TEST(Tmc, RefusesWhatTheManualLeavesOpen) {

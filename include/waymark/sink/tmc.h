@@ -22,6 +22,7 @@
 #include "waymark/coresight/frame.h"
 #include "waymark/coresight/sinks.h"
 #include "waymark/coresight/trace_id.h"
+#include "waymark/sink/sparse_memory.h"
 
 namespace waymark::sink {
 
@@ -106,8 +107,8 @@ public:
 
     // ---- memory
 
-    /// The memory as a debugger sees it, from its first byte on.
-    [[nodiscard]] Bytes memory() const { return memory_; }
+    /// Size of the memory; of an ETR as RSZ has it. The model holds only pages that were written.
+    [[nodiscard]] std::uint64_t memory_bytes() const { return size(); }
     /// The bytes for a reader: the oldest byte first, without bytes that were never written or already read.
     [[nodiscard]] std::vector<std::uint8_t> contents() const;
     /// The same after a wrap as drivers pass it on: the first 16 bytes replaced by a barrier of four full syncs, so
@@ -131,12 +132,13 @@ private:
     [[nodiscard]] bool is_fifo() const { return mode_ != Mode::circular; }
     /// Room for the frame being filled and the next one.
     [[nodiscard]] bool has_room() const { return !is_fifo() || fill() + 2 * coresight::frame_bytes <= size(); }
-    [[nodiscard]] std::uint64_t size() const { return memory_.size(); }
+    [[nodiscard]] std::uint64_t size() const { return config_.memory_bytes; }
     void note_level();
     [[nodiscard]] std::uint64_t pointer(std::uint64_t at) const;
 
     TmcConfig config_;
-    std::vector<std::uint8_t> memory_, frames_;
+    SparseMemory memory_;
+    std::vector<std::uint8_t> frames_;
     std::optional<coresight::Formatter> formatter_;
     State state_ = State::disabled;
     Mode mode_ = Mode::circular;
