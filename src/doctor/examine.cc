@@ -70,7 +70,8 @@ private:
                      {},
                      sink.source,
                      {},
-                     fmt::format("{} {}", sink.explanation.unit, sink.source),
+                     sink.source == sink.explanation.unit ? sink.source
+                                                          : fmt::format("{} {}", sink.explanation.unit, sink.source),
                      "a buffer that takes all trace and keeps it",
                      f.text,
                      f.remedy.empty() ? "waymark explain " + shell_file(folder.empty() ? "." : folder) : f.remedy});
