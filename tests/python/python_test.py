@@ -300,6 +300,39 @@ class Models(unittest.TestCase):
         with self.assertRaisesRegex(waymark.UsageError, "known are NIDEN"):
             waymark.Model("etmv4").signal(KEY=True)
 
+    def test_numbers_out_of_range(self):
+        """The error has the name, the number and the range."""
+        model = waymark.Model("etmv4")
+        unit, dpu = waymark.Unit("etb"), waymark.Unit("dpu")
+        for wrong, message in ((lambda: model.signal(NIDEN=2), "NIDEN 2: there is room for 0 to 1"),
+                               (lambda: model.state(level=4), "level 4: there is room for 0 to 3"),
+                               (lambda: model.state(level=-1), "level -1: "),
+                               (lambda: model.state(context_id=1 << 32), "context_id 4294967296: there is room for 0 to 0xffffffff"),
+                               (lambda: model.exception("irq", -4), "preferred_return -4: "),
+                               (lambda: model.exception("irq", 4, handler=1 << 64), "handler 18446744073709551616: "),
+                               (lambda: model.exception("irq", 4, isa=99), "isa 99: there is room for 0 to "),
+                               (lambda: model.execute(-4, 0), "address -0x4: "),
+                               (lambda: model.execute(4, 1 << 32), "opcode 0x100000000: there is room for 0 to 0xffffffff"),
+                               (lambda: model.execute(4, 0, cycle=-1), "cycle -0x1: "),
+                               (lambda: model.execute(4, 0, isa=99), "isa 99: "),
+                               (lambda: unit.__setitem__("TRG", -1), "TRG -1: there is room for 0 to 0xffffffffffffffff"),
+                               (lambda: unit.signal("trigger", -1), "trigger -1: "),
+                               (lambda: unit.send(256, b"x"), "trace_id 256: there is room for 0 to 0xff"),
+                               (lambda: dpu.run(-1), "cycles -1: "), (lambda: dpu.run(pid=256), "pid 256: "),
+                               (lambda: dpu.run(source=1 << 32), "source 4294967296: "),
+                               (lambda: dpu.run(events={"cycle": -1}), "cycle -1: ")):
+            with self.assertRaises(ValueError) as raised:
+                wrong()
+            self.assertIn(message, str(raised.exception))
+        for wrong, name in ((lambda: model.signal(NIDEN="no"), "NIDEN"), (lambda: unit.__setitem__("TRG", 1.5), "TRG"),
+                            (lambda: model.state(level=0.5), "level")):
+            with self.assertRaisesRegex(TypeError, f"{name}: a whole number is expected"):
+                wrong()
+        # A refused number changes nothing.
+        model.state(level=0)
+        model.execute([0x1000, 0x1004] * 300, [0xd503201f, 0x17ffffff] * 300)
+        self.assertGreater(len(model.finish()), 20)
+
     def test_wrong(self):
         with self.assertRaisesRegex(waymark.UsageError, "ptm"):
             waymark.Model("z80")

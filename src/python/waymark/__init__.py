@@ -380,31 +380,36 @@ class Model:
         """Executes instructions: arrays, or single numbers. isa: a name of ISA or its number. failed: its condition failed,
         which only a branch to the next instruction needs."""
         address, opcode, cycle, failed = _np.broadcast_arrays(address, opcode, cycle, failed)
-        isa = _np.array([ISA.index(i) if isinstance(i, str) else i for i in _np.atleast_1d(isa).tolist()])
-        address = _np.atleast_1d(address)
+        isa = _np.array([ISA.index(i) if isinstance(i, str) else _number("isa", i, 32, len(ISA) - 1)
+                         for i in _np.atleast_1d(isa).tolist()])
+        address = _whole("address", address, 64)
         executed = _np.zeros(len(address), dtype=_waymark.executed_dtype)
         executed["address"] = address
-        executed["opcode"] = opcode
+        executed["opcode"] = _whole("opcode", opcode, 32)
         executed["isa"] = isa
-        executed["cycle"] = cycle
+        executed["cycle"] = _whole("cycle", cycle, 64)
         executed["flags"] = failed
         self._handle.execute(executed)
 
     def exception(self, kind: str, preferred_return: int, handler: int | None = None, isa="A64", cycle: int = 0) -> None:
         """An exception is taken (waymark.EXCEPTIONS). handler: where execution goes on; None: nobody sees it, and the next
         instruction is where execution is seen again."""
-        self._handle.exception(kind, preferred_return, handler, ISA.index(isa) if isinstance(isa, str) else isa, cycle)
+        self._handle.exception(kind, _number("preferred_return", preferred_return, 64),
+                               None if handler is None else _number("handler", handler, 64),
+                               ISA.index(isa) if isinstance(isa, str) else _number("isa", isa, 32, len(ISA) - 1),
+                               _number("cycle", cycle, 64))
 
     def state(self, non_secure: bool = True, hyp: bool = False, nse: bool = False, level: int | None = None,
               context_id: int | None = None) -> None:
         """The state of the core from the next instruction on. level: the exception level in AArch64; None: AArch32."""
-        self._handle.state(non_secure, hyp, nse, level, context_id)
+        self._handle.state(non_secure, hyp, nse, None if level is None else _number("level", level, 8, 3),
+                           None if context_id is None else _number("context_id", context_id, 32))
 
     def signal(self, **signals: bool) -> None:
         """Signals from outside the unit, for what is executed from here on: NIDEN, DBGEN, SPNIDEN, SPIDEN (debug
         authentication), power, os_lock. model.signal(NIDEN=False) forbids all trace; wm_model_signal in waymark.h has more.
-        If one of several is refused, none changes."""
-        self._handle.signal(list(signals.items()))
+        A value is True or False, 1 or 0. If one of several is refused, none changes."""
+        self._handle.signal([(name, bool(_number(name, value, 1))) for name, value in signals.items()])
 
     def take(self) -> bytes:
         """The trace that was made since the last call."""
@@ -418,6 +423,18 @@ class Model:
     def open(self, **options) -> Capture:
         """A live capture of the trace that this unit sends; options give the code."""
         return Capture(self._handle.open(options), "model")
+
+
+def _number(name, value, bits, most=None):
+    """A whole number from 0 to `most`, by default 2 ** bits - 1. Errors: ValueError, TypeError: with the name and the value."""
+    most = (1 << bits) - 1 if most is None else most
+    try:
+        number = _operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: a whole number is expected, not {value!r}") from None
+    if not 0 <= number <= most:
+        raise ValueError(f"{name} {number}: there is room for 0 to {most if most < 10 else hex(most)}")
+    return number
 
 
 def _whole(name, values, bits):
@@ -486,7 +503,7 @@ class Unit:
 
     def __setitem__(self, register: str, value: int) -> None:
         """Writes a register or a field: unit["FFCR"] = 3, unit["PMSCR_EL1.E0SPE"] = 1."""
-        self._handle.write(register, int(value))
+        self._handle.write(register, _number(register, value, 64))
 
     def __getitem__(self, register: str) -> int:
         """Reads a register or a field, with its side effects."""
@@ -494,7 +511,7 @@ class Unit:
 
     def signal(self, name: str, value: int = 1) -> None:
         """Something happens to the unit: `trigger` and `flush` of a buffer, `exception_level` of spe, `PID` of a dpu."""
-        self._handle.signal(name, int(value))
+        self._handle.signal(name, _number(name, value, 64))
 
     def line(self, name: str) -> bool:
         """What the unit signals: `stopped` of a buffer, `PMBIRQ` of spe, `interrupt0` of a dpu."""
@@ -510,7 +527,7 @@ class Unit:
 
     def send(self, trace_id: int, data: bytes) -> None:
         """Buffers: bytes of a source."""
-        self._handle.send(trace_id, bytes(data))
+        self._handle.send(_number("trace_id", trace_id, 8), bytes(data))
 
     def retire(self, pc, kind="other", **columns) -> None:
         """spe: operations, as arrays or single values. kind: `other`, `load`, `store` or `branch`. columns: cycle, address,
@@ -530,5 +547,8 @@ class Unit:
             pid: int = 0, did: int = 0) -> None:
         """dpu: cycles pass with these events; or one cycle with an item of the EOnCE, behind which privilege and IDs are those
         given."""
-        self._handle.run(cycles, list((events or {}).items()), item, source, destination, count, extension, channel,
-                         supervisor, pid, did)
+        numbers = [_number(name, value, bits) for name, value, bits in (
+            ("source", source, 32), ("destination", destination, 32), ("count", count, 32), ("extension", extension, 32),
+            ("channel", channel, 8))]
+        self._handle.run(_number("cycles", cycles, 64), [(name, _number(name, n, 64)) for name, n in (events or {}).items()],
+                         item, *numbers, supervisor, _number("pid", pid, 8), _number("did", did, 8))
