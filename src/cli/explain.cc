@@ -6,6 +6,7 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "commands.h"
 #include "help/texts.h"
@@ -146,6 +147,38 @@ void print_finding(Output& out, const TraceCondition& f, std::size_t columns) {
     if (!f.remedy.empty()) print_indented(out, f.remedy, "    To change it: ", columns);
 }
 
+/// Whether something is traced. In order: of several units in a row, the least decides.
+enum class Tracing { no, not_known, yes };
+constexpr std::string_view word(Tracing tracing) {
+    return tracing == Tracing::yes ? "yes" : tracing == Tracing::no ? "no" : "not known";
+}
+
+/// The trace was read, and is this unit's.
+bool has_traced(const doctor::ExplainedSource& source) { return source.cost && source.cost->bytes != 0; }
+
+/// `yes`: at one level or more, at least in part. `not_known`: registers that were not given decide it.
+Tracing tracing_of(const doctor::ExplainedSource& source) {
+    const UnitExplanation& unit = source.explanation;
+    if (!unit.traces()) return Tracing::no;
+    if (std::any_of(unit.findings.begin(), unit.findings.end(),
+                    [](const TraceCondition& f) { return !f.unless.empty(); }))
+        return Tracing::not_known;
+    const bool some = std::any_of(unit.levels.begin(), unit.levels.end(), [&](const TracedLevel& level) {
+        const std::string_view traced = traced_word(source, level);
+        return traced == "yes" || traced == "in part";
+    });
+    return some || has_traced(source) ? Tracing::yes : Tracing::not_known;
+}
+/// Of a capture or of several files: one source that traces is enough, and one buffer that keeps the trace.
+Tracing tracing_of(const std::vector<doctor::ExplainedSource>& units) {
+    std::optional<Tracing> sources, buffers;
+    for (const doctor::ExplainedSource& unit : units) {
+        std::optional<Tracing>& best = unit.is_buffer ? buffers : sources;
+        best = std::max(best.value_or(Tracing::no), tracing_of(unit));
+    }
+    return std::min(sources.value_or(Tracing::yes), buffers.value_or(Tracing::yes));
+}
+
 std::string verdict(const doctor::ExplainedSource& source) {
     const UnitExplanation& unit = source.explanation;
     if (unit.stopped()) return "With these values nothing is traced.";
@@ -154,6 +187,10 @@ std::string verdict(const doctor::ExplainedSource& source) {
         if (!f.unless.empty()) return fmt::format("With these values nothing is traced, unless {}.", f.unless);
     const bool open = std::any_of(unit.levels.begin(), unit.levels.end(),
                                   [&](const TracedLevel& level) { return traced_word(source, level) == "not known"; });
+    if (tracing_of(source) == Tracing::not_known)
+        return "Nothing that was given keeps it from tracing; whether it traces is not known.";
+    if (open && has_traced(source))
+        return "Nothing that was given keeps it from tracing, and the capture has its trace.";
     if (open) return "Nothing that was given keeps it from tracing.";
     const auto in_full = [&](const TracedLevel& level) { return traced_word(source, level) == "yes"; };
     const bool full = std::all_of(unit.levels.begin(), unit.levels.end(), in_full);
@@ -272,6 +309,7 @@ ordered_json unit_json(const doctor::ExplainedSource& unit) {
     ordered_json out{{"unit", e.unit}};
     if (!unit.source.empty()) out["source"] = unit.source;
     out["traces"] = e.traces();
+    out["tracing"] = word(tracing_of(unit));
     out["document"] = e.document;
     out["findings"] = findings_json(e.findings);
     if (!unit.not_permitted.empty()) {
@@ -442,9 +480,13 @@ ExitStatus explain(const UnitExplainOptions& options) {
             say("note", fmt::format("not registers of {}, and ignored: {}", unit.explanation.unit,
                                     fmt::join(unit.ignored, ", ")));
     if (out->close() != decoded) return unreadable;
-    const bool some =
-        std::any_of(units->begin(), units->end(), [](const auto& unit) { return unit.explanation.traces(); });
-    return some ? decoded : nothing;
+    constexpr auto cannot_be_said = static_cast<ExitStatus>(4);
+    switch (tracing_of(*units)) {
+        case Tracing::yes: return decoded;
+        case Tracing::no: return nothing;
+        case Tracing::not_known: break;
+    }
+    return cannot_be_said;
 }
 
 }  // namespace
@@ -492,8 +534,10 @@ Run add_explain(CLI::App& app) {
         "'waymark spe explain' has more for SPE: its versions, who owns the buffer, and which accesses trap. 'waymark "
         "dpu\nprogram' lists what a program of registers does, write by write.\n"
         "\n"
-        "Exit status: 0 something is traced, or may be; 1 nothing is; 2 usage; 3 a file cannot be read, or the "
-        "output\ncannot be written.\n");
+        "Exit status: 0 with these values something is traced, at least in part, or only names were given; 1 nothing "
+        "is\ntraced: a source is stopped, or the trace buffer behind it; 2 a register, field or value that does not "
+        "exist, or other\nusage; 3 a file cannot be read, or the output cannot be written; 4 it cannot be said: "
+        "registers that decide it were not\ngiven. In JSON the same is 'tracing' of each unit: yes, no, not known.\n");
     return [options] { return explain(*options); };
 }
 

@@ -594,6 +594,7 @@ ExplainedSource explain_sink(const capture::SinkDevice& device, sink::SinkKind k
     unit.source = device.name;
     for (const capture::Register& r : device.registers) unit.registers.push_back({r.name, r.value, {}, 32});
     unit.explanation = sink::explain(kind, unit.registers, saved);
+    unit.is_buffer = true;
     unit.has_trace = saved;
     return unit;
 }

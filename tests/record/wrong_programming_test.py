@@ -94,6 +94,8 @@ class WrongProgramming(unittest.TestCase):
                         said = output(WAYMARK, "explain", capture)
                         self.assertNotIn("ot given", said)
                         self.assertNotIn("not known", said)
+                        self.assertEqual(subprocess.run([WAYMARK, "explain", capture], capture_output=True,
+                                                        timeout=HANGS).returncode, 0)
                         self.assertIn("With these values a part of what runs is traced." if name == "range" else
                                       "With these values everything that runs is traced.", said)
                         # So do its device files, alone.

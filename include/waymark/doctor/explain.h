@@ -44,6 +44,7 @@ struct ExplainedSource {
     std::vector<std::vector<std::string>> undecided{};
     /// For each kind of content: registers that decide whether it is in the trace, and were not given; empty: none.
     std::vector<std::vector<std::string>> undecided_contents{};
+    bool is_buffer = false;  ///< a trace buffer, not a source
     /// Of a trace buffer: the capture has bytes that may come from it.
     bool has_trace = false;
     /// What signals from outside kept out of the trace of the whole capture; registers do not show it.
