@@ -67,7 +67,11 @@ std::vector<CLI::Option*> add_unit_program(CLI::App& command, record::FlowRecord
             .add_option("--trigger-at", flow.trigger_at,
                         "Mark each execution of this symbol or address in the trace: ptm: with a Trigger packet; ete "
                         "and etmv4: with event 0")
-            ->type_name("SYMBOL"));
+            ->type_name("SYMBOL")
+            ->check([](const std::string& text) {
+                return text.empty() ? std::string("the symbol or address is empty; give one, as in main")
+                                    : std::string();
+            }));
     return out;
 }
 

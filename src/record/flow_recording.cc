@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "waymark/core/numbers.h"
+#include "waymark/coresight/frame.h"
 #include "waymark/record/a64_system.h"
 #include "waymark/record/recorded_program.h"
 #include "waymark/record/vectors.h"
@@ -38,7 +39,10 @@ void summarise(const FlowRecording& options, const Recorded& r, RecordOutcome& o
         out.warning(fmt::format("{} wrapped: of {} of trace {} the last {}; what the program did before is gone. {}",
                                 r.epochs == 1 ? "the buffer" : "buffers", counted(r.trace_bytes, "byte"),
                                 r.epochs == 1 ? "it holds" : "they hold", counted(r.kept_bytes, "byte"),
-                                options.sink ? "A larger buffer, --sink KIND:BYTES, keeps more"
+                                options.sink ? r.stopped_by_trigger
+                                                   ? "A larger buffer, --sink KIND:BYTES, or a smaller "
+                                                     "--stop-after-trigger keeps more from before"
+                                                   : "A larger buffer, --sink KIND:BYTES, keeps more"
                                              : "A larger --buffer, or none, keeps more"));
 }
 
@@ -71,18 +75,28 @@ bool say_trigger(const FlowRecording& options, const Recorded& r, RecordOutcome&
     if (!options.sink || (!r.before_trigger && !options.sink->after_trigger)) return false;
     if (!r.before_trigger) {
         out.trigger_missed = true;
-        out.warning(fmt::format("--stop-after-trigger: the trigger never came{}; nothing stopped the trace buffer",
-                                options.trigger_at.empty()
-                                    ? std::string(": the unit's trigger event never happened")
-                                    : fmt::format(": execution never reached {}", options.trigger_at)));
+        out.warning(
+            fmt::format("--stop-after-trigger: the trigger never came{}; nothing stopped the trace buffer, so "
+                        "it holds the end of the run",
+                        options.trigger_at.empty() ? std::string(": the unit's trigger event never happened")
+                                                   : fmt::format(": execution never reached {}", options.trigger_at)));
         return true;
     }
-    out.summary(fmt::format("the trigger came after {} of frames; {} came after it{}",
-                            counted(*r.before_trigger, "byte"), counted(r.after_trigger, "byte"),
-                            r.stopped_by_trigger ? ", and the trace buffer stopped" : ""));
+    out.summary(
+        fmt::format("the {} came after {} of frames; {} came after it{}",
+                    r.triggers > 1 ? fmt::format("first of {} triggers", grouped(r.triggers)) : std::string("trigger"),
+                    counted(*r.before_trigger, "byte"), counted(r.after_trigger, "byte"),
+                    r.stopped_by_trigger ? ", and the trace buffer stopped" : ""));
     if (!options.sink->after_trigger || r.stopped_by_trigger) return false;
-    out.warning(fmt::format("--stop-after-trigger {}: {} came after the trigger, too few to stop the trace buffer",
-                            *options.sink->after_trigger, counted(r.after_trigger, "byte")));
+    // The last two frames may have come by the flush at the end, which is too late to stop the buffer.
+    constexpr std::uint64_t by_flush = 2 * coresight::frame_bytes;
+    const std::uint64_t most = r.after_trigger <= by_flush ? 0 : (r.after_trigger - by_flush) / 4 * 4;
+    out.warning(fmt::format(
+        "--stop-after-trigger {}: {} came after the trigger, too few to stop the trace buffer, so it holds the end of "
+        "the run; {}",
+        *options.sink->after_trigger, counted(r.after_trigger, "byte"),
+        most == 0 ? std::string("let the trigger come earlier (--trigger-at)")
+                  : fmt::format("give {} or less, or let the trigger come earlier (--trigger-at)", most)));
     return true;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <memory>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -141,9 +142,24 @@ Status read_authentication(const std::string& text, SignalChange& out) {
                          fmt::format("--authentication {}: expected NIDEN, DBGEN, SPNIDEN or SPIDEN with =0 "
                                      "or =1 and commas between, as in NIDEN=0,SPNIDEN=0",
                                      text)};
+        if (*signal)
+            return Error{Errc::usage, fmt::format("--authentication {}: {} is given twice; give it once", text, name)};
         *signal = value == "1";
     }
     return Nothing{};
+}
+
+/// The signals of both changes that are the same: `NIDEN`, `the power`; empty: none.
+std::string same_signal(const SignalChange& a, const SignalChange& b) {
+    if (a.of != b.of) return {};
+    if (a.of == SignalChange::Of::power) return "the power";
+    if (a.of == SignalChange::Of::os_lock) return "the OS Lock";
+    for (const auto& [name, both] : {std::pair{"NIDEN", a.niden && b.niden},
+                                     {"DBGEN", a.dbgen && b.dbgen},
+                                     {"SPNIDEN", a.spniden && b.spniden},
+                                     {"SPIDEN", a.spiden && b.spiden}})
+        if (both) return name;
+    return {};
 }
 
 /// The signals that change, in the order of the options.
@@ -182,7 +198,22 @@ Result<std::vector<SignalChange>> signal_changes(const FlowRecording& options) {
                 change.on = what == "on";
                 if (of == SignalChange::Of::os_lock && !has.os_lock) return lacks("--os-lock", "has no OS Lock");
             }
+            // At one place the second would replace the first.
+            const auto place = [](const std::string& of_option) {
+                const std::size_t at = of_option.find('@');
+                return at == of_option.npos ? std::string() : of_option.substr(at);
+            };
+            for (const SignalChange& other : std::span(out).first(out.size() - 1))
+                if (const std::string both = same_signal(change, other);
+                    !both.empty() && place(other.option) == place(change.option))
+                    return wrong(fmt::format("{} and {}: both set {} {}; give one of them", other.option, change.option,
+                                             both, mark == text.npos ? "from the beginning" : "at the same place"));
             if (mark == text.npos) continue;
+            if (mark + 1 == text.size())
+                return wrong(fmt::format("{}: no symbol or address stands behind @{}", change.option,
+                                         of == SignalChange::Of::authentication
+                                             ? "; leave the @ out for a signal that has this level from the beginning"
+                                             : ", as in off@SYMBOL"));
             WM_ASSIGN_OR_RETURN(change.at,
                                 code_place(text.substr(mark + 1), option, options.program.front(), options.system));
         }

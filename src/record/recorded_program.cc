@@ -73,6 +73,8 @@ Result<Address> address_of(const std::string& text, const char* option, const st
 }
 
 Result<CodePlace> code_place(const std::string& text, const char* option, const std::string& program, bool system) {
+    if (text.empty())
+        return Error{Errc::usage, fmt::format("--{}: the symbol or address is empty; give one, as in main", option)};
     std::uint64_t value = 0;
     const image::ProgramKind kind = kind_of(program);
     const bool loaded_anywhere = !system && kind.position_independent;

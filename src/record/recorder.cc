@@ -534,7 +534,8 @@ void Recorder::note_sink() {
     const sink::Tmc* const sink = buffers_.sink();
     if (sink == nullptr) return;
     sinks_.back().registers = sink->registers();
-    if (!sink->trigger_at()) return;
+    // A later buffer, for code that changed, does not replace the first trigger.
+    if (!sink->trigger_at() || recorded_.before_trigger) return;
     recorded_.before_trigger = *sink->trigger_at();
     recorded_.after_trigger = sink->written() - *sink->trigger_at();
     recorded_.stopped_by_trigger = options_.sink->after_trigger && sink->triggered();

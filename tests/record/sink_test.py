@@ -207,22 +207,34 @@ class Sinks(unittest.TestCase):
             self.assertNotIn("the trace buffer stopped", said)
             # A buffer that was stopped at the end is no finding.
             self.assertNotIn("sink-register", run(WAYMARK, "doctor", folder))
+            # PROGRAM calls it 400 times.
+            _, said = self.record(f"often-{unit}", unit, "--sink", "tmc-etb", "--trigger-at", "mixed")
+            self.assertIn("the first of 400 triggers came after ", said)
 
     def test_a_trigger_that_never_came(self):
         folder, said = self.record("never", "ptm", "--sink", "tmc-etb:1024", "--trigger-at", "never", "--stop-on-trigger", 256,
                                    "--sync", 256,
                                    status=1)
-        self.assertIn("--stop-after-trigger: the trigger never came: execution never reached never", said)
+        self.assertIn("--stop-after-trigger: the trigger never came: execution never reached never; nothing stopped the trace "
+                      "buffer, so it holds the end of the run", said)
         # The recording is whole, so another beginning would not help.
         self.assertNotIn("was to begin at main", said)
         self.assertEqual(self.registers(folder)["STS"] & 2, 0)
-        self.assertIn("STS.Triggered is 0: the trigger had not stopped the capture", run(WAYMARK, "doctor", folder))
+        doctor = run(WAYMARK, "doctor", folder)
+        self.assertIn("STS.Triggered is 0: the trigger had not stopped the capture", doctor)
+        self.assertNotRegex(doctor, r"found +(\S+) \1\b")
         self.assertIn("equal as far as it was kept", run(WAYMARK, "verify", folder))
 
     def test_too_little_after_the_trigger(self):
         _, said = self.record("late", "ptm", "--sink", "etb:65536", "--trigger-at", "fault", "--stop-after-trigger", 60000,
                               status=1)
-        self.assertIn("too few to stop the trace buffer", said)
+        self.assertIn("too few to stop the trace buffer, so it holds the end of the run", said)
+        # The advised number works, and is within two frames of the largest.
+        most = int(re.search(r"; give (\d+) or less", said)[1])
+        _, said = self.record("in-time", "ptm", "--sink", "etb:65536", "--trigger-at", "fault", "--stop-after-trigger", most)
+        self.assertIn("the trace buffer stopped", said)
+        self.record("late-again", "ptm", "--sink", "etb:65536", "--trigger-at", "fault", "--stop-after-trigger", most + 32,
+                    status=1)
 
     def test_wrong_options_are_refused(self):
         for options, words in ((("--sink", "tpiu"), "there are etb, tmc-etb, tmc-etf, tmc-etr"),
@@ -236,6 +248,15 @@ class Sinks(unittest.TestCase):
                                (("--stop-after-trigger", 64), "goes with --sink only"),
                                (("--authentication", "NIDEN=2"), "expected NIDEN, DBGEN, SPNIDEN or SPIDEN"),
                                (("--authentication", "KEY=0"), "expected NIDEN, DBGEN, SPNIDEN or SPIDEN"),
+                               (("--authentication", "NIDEN=0@"), "no symbol or address stands behind @"),
+                               (("--authentication", "NIDEN=0,NIDEN=1"), "NIDEN is given twice"),
+                               (("--authentication", "NIDEN=0", "--authentication", "SPNIDEN=0,NIDEN=1"),
+                                "both set NIDEN from the beginning"),
+                               (("--os-lock", "on@main", "--os-lock", "off@main"), "both set the OS Lock at the same place"),
+                               (("--unit-power", "off@"), "no symbol or address stands behind @"),
+                               (("--trigger-at", ""), "the symbol or address is empty"),
+                               (("--view-range", ""), "the symbol or address is empty"),
+                               (("--trigger-at", "quiet", "--trigger-at", "loud"), "may be given once only"),
                                (("--unit-power", "off"), "as in off@SYMBOL"),
                                (("--os-lock", "shut@main"), "as in off@SYMBOL"),
                                (("--fifo", 64, "--os-lock", "on@main"), "--fifo does not go with")):
