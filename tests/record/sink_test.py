@@ -225,6 +225,28 @@ class Sinks(unittest.TestCase):
         self.assertNotRegex(doctor, r"found +(\S+) \1\b")
         self.assertIn("equal as far as it was kept", run(WAYMARK, "verify", folder))
 
+    def test_the_first_trigger_is_told_where_code_changed_after_it(self):
+        """The changed code begins a buffer of its own, which has a trigger too."""
+        program = self.folder / "changing"
+        source = self.folder / "changing.c"
+        source.write_text(PROGRAM.replace("int main(void) {", r"""
+__asm__(".globl changing\n.type changing, %function\nchanging: mov r0, #1\n bx lr\n.size changing, . - changing\n");
+extern unsigned changing(void);
+int main(void) {
+    result = changing();
+    fault();
+    *(volatile unsigned *)changing = 0xe3a00002;  // mov r0, #2
+    result = changing();
+""") + START["arm"])
+        # -N: code can be written.
+        run(COMPILERS["arm"], "-O1", "-static", "-nostdlib", "-marm", "-Wl,-N", "-o", program, source)
+        said = run(WAYMARK, "record", "--unit", "ptm", "--sink", "tmc-etb", "--trigger-at", "fault", "-o",
+                   self.folder / "changing.out", "--", program)
+        self.assertIn("in 2 buffers since code changed 1 time", said)
+        before = re.search(r"the first of 2 triggers came after ([\d,]+) bytes? of frames", said)
+        # The second came after 300 calls of mixed.
+        self.assertLess(int(before[1].replace(",", "")), 100)
+
     def test_too_little_after_the_trigger(self):
         _, said = self.record("late", "ptm", "--sink", "etb:65536", "--trigger-at", "fault", "--stop-after-trigger", 60000,
                               status=1)
