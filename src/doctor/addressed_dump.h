@@ -14,7 +14,7 @@ namespace waymark::doctor {
 struct AddressedDump {
     /// Readings of numbers that are not hexadecimal, as the distance between addresses shows; empty: they may be.
     std::vector<DecodedText> readings{};
-    std::string text{};   ///< the lines, each that `*` abbreviates written out
+    std::string text{};   ///< the lines; those that `*` abbreviates are written out
     std::string lacks{};  ///< sentence about bytes that are not in the text; empty: none is known to be missing
 };
 /// nullopt: most lines do not begin with an address, or the addresses do not advance by the bytes of the lines.

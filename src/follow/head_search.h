@@ -47,18 +47,18 @@ private:
         Odds::Measured measured{};
         Obstacles obstacles{};
     };
-    /// Observations that, from such a state on, led to paths that were too many and shared nothing. Where they come
-    /// again, as in a loop whose calls through a pointer repeat an address, hundreds of times, the search is assumed to
-    /// come to that again, and begins behind them. This is not certain: the lead that a path needs (Odds::margin)
-    /// follows from the checks that were counted meanwhile, so a second search could drop other paths. What is skipped
-    /// is reported as not known, so nothing wrong is concluded from it.
+    /// Observations that, from such a state on, led to too many paths, which shared nothing. A loop whose calls through
+    /// a pointer repeat an address can bring the same observations hundreds of times. The search then assumes the same
+    /// result, and begins behind them. This is not certain: the lead that a path needs (Odds::margin) depends on the
+    /// checks counted so far, so a second search could drop other paths. Skipped flow is reported as not known, so
+    /// nothing wrong is concluded.
     struct Barren {
         std::span<const Observation> run;
         std::optional<bool> a64{};
         Odds::Measured measured{};
         Obstacles met{};
     };
-    /// The one with which `next` begins; null if there is none. Each one that is compared is a step.
+    /// The barren observations with which `next` begins; null if there are none. Each comparison counts as a step.
     [[nodiscard]] const Barren* find_barren(std::span<const Observation> next, std::optional<bool> a64);
     void note_barren(const Outset& outset, std::span<const Observation> run);
     void step(const Observation& observation, std::uint32_t k);

@@ -225,7 +225,7 @@ class Sinks(unittest.TestCase):
         self.assertNotRegex(doctor, r"found +(\S+) \1\b")
         self.assertIn("equal as far as it was kept", run(WAYMARK, "verify", folder))
 
-    def test_the_first_trigger_is_told_where_code_changed_after_it(self):
+    def test_the_first_trigger_stays_where_code_changed_after_it(self):
         """The changed code begins a buffer of its own, which has a trigger too."""
         program = self.folder / "changing"
         source = self.folder / "changing.c"
