@@ -146,11 +146,13 @@ void describe_function(auto& io, auto& f) {
     if (f.kind == CodeFunction::Kind::exception) io.exception(f.exception);
 }
 void describe_frame(auto& io, auto& f) {
-    describe_function(io, f.function);
-    describe_function(io, f.entry);
-    each_number(io, f.how, f.waits_for, f.entered, f.to, f.again, f.named, f.returns_twice, f.unwinds, f.tail, f.falls,
-                f.nameless);
-    io.maybe(f.exception, [&](auto& e) { io.exception(e); });
+    // Names all members, so that a new one is not left out.
+    auto& [function, entry, how, waits_for, entered, to, again, named, returns_twice, unwinds, tail, falls, nameless,
+           exception] = f;
+    describe_function(io, function);
+    describe_function(io, entry);
+    each_number(io, how, waits_for, entered, to, again, named, returns_twice, unwinds, tail, falls, nameless);
+    io.maybe(exception, [&](auto& e) { io.exception(e); });
 }
 void describe_id(auto& io, auto& id) {
     io.maybe(id, [&](auto& n) { describe(io, n); });
