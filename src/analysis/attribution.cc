@@ -32,7 +32,7 @@ const Attribution::Answer& Attribution::of(const spe::RecordColumns& c, std::siz
     const auto has = [&](spe::RecordColumn column) {
         return (c.present[i] >> static_cast<unsigned>(column) & 1U) != 0;
     };
-    // Without a clock to compare with, everything is taken to have been there all the time.
+    // Without a clock to compare with, every mapping is assumed to exist during the whole recording.
     time_ = has(spe::RecordColumn::timestamp) && clock_ ? conversion_.to_ns(c.timestamp[i]) : forever;
     if (time_ < from_ || time_ >= until_) enter(time_);
 

@@ -79,7 +79,7 @@ private:
     static std::uint64_t product(std::uint64_t a, std::uint64_t b) {
         return a != 0 && b > ~std::uint64_t{0} / a ? ~std::uint64_t{0} : a * b;
     }
-    /// Null: no branch follows within `most` bytes.
+    /// Null if no branch follows within `most` bytes.
     const Stretch* stretch(const Place& from) {
         const auto [at, fresh] = stretches_.try_emplace(from);
         if (fresh) {

@@ -39,7 +39,7 @@ std::uint32_t CallStacks::child(std::uint32_t parent, FunctionId function, Enter
     if (watched_) [[unlikely]] {
         if (!stack.tree.is_settled(parent, function)) watched_->give_up();
         if (calls != 0) no_room ? watched_->left_out() : watched_->called(node);
-        // Without room for a node, its count of tail calls is not known.
+        // If there is no room for a node, the count of its tail calls is not known.
         if (no_room && how == Entered::by_tail_call) watched_->give_up();
     }
     return node;
@@ -152,7 +152,7 @@ void CallStacks::pop_to(std::size_t size, FlowCounts& counts) {
 }
 
 /// Flow arrives where a frame waits for it. `lost`: trace is missing before this place, so the duration of an exception
-/// is not known.
+/// is unknown.
 void CallStacks::return_from(std::size_t index, bool lost, FlowCounts& counts) {
     for (const std::size_t lowest = std::max(chain_of(index), stack_->bottom + 1); index > lowest; --index)
         if (const Frame& frame = stack_->frames[index]; frame.edge != no_edge)

@@ -96,7 +96,7 @@ bool CallStacks::find_frame(const Operation& operation, FlowCounts& counts) {
     const std::size_t top = stack.frames.size() - 1;
     const std::size_t last = stack.bottom;
     const std::uint64_t address = operation.place.address;
-    // The operation on top tells that flow left its frame for this place.
+    // The topmost operation shows whether flow left its frame for this place.
     const bool goes = operation.go == Go::function_return || operation.go == Go::jump;
     const std::size_t again = goes && (top == last || stack.frames[top].waits_for != address)
                                   ? frame_to_jump_back_to(operation.place)
@@ -135,7 +135,8 @@ bool CallStacks::find_frame(const Operation& operation, FlowCounts& counts) {
     return true;
 }
 
-/// Flow is in the function of a frame, but at another place than the frame waits for. The frames above it are left.
+/// Flow is in the function of a frame, but not at the address for which the frame waits. Leaves the frames above that
+/// frame.
 void CallStacks::go_on_in(std::size_t frame, const Operation& operation, FlowCounts& counts) {
     const Stack& stack = *stack_;
     if (operation.loss)

@@ -27,7 +27,7 @@ void CallStacks::join_stack(Stack& mine, const Stack& other, bool first, FlowCou
         if (frame.exception != nullptr) ++mine.interrupts;
         mine.frames.push_back(frame);
     };
-    // If the next part had no room for some kept frames, there is none for earlier ones either.
+    // If the next part had no room for some of its kept frames, frames of earlier parts have no room either.
     const auto take_aside = [&](const std::vector<Aside>& aside, bool given_up) {
         if (given_up) {
             for (const Aside& frames : mine.aside) give_up(frames, counts);
@@ -88,7 +88,7 @@ void CallStacks::finish(FlowCounts& counts) {
 void CallStacks::hand_over(CallStacks& next, FlowCounts& counts) {
     for (const auto& [key, stack] : order_) {
         next.take_over(*this, key, *stack, counts);
-        // The time in these frames is still open.
+        // The time of these frames has not ended.
         stack->frames.clear();
         stack->bottom = 0;
         stack->aside.clear();

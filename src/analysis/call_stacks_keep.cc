@@ -1,4 +1,4 @@
-// The stacks at a place of a stream, for whoever goes on from there.
+// A copy of the stacks at a place of a stream, for analyses that begin there.
 
 #include "waymark/analysis/call_stacks.h"
 
@@ -71,7 +71,7 @@ void CallStacks::take_up(const KeptStacks& kept) {
         for (const KeptFrame& f : from.frames) {
             Frame frame = take(f);
             frame.caller = caller;
-            // Of a frame whose function is not known, that is the root.
+            // If the function of the frame is not known, its node is the root.
             frame.node = f.entry.kind == CodeFunction::Kind::unknown
                              ? caller
                              : child(caller, code_.known_elsewhere(f.entry), f.how, 0);

@@ -145,7 +145,7 @@ void CallStacks::add(const KnownRepeat& known, const KnownRepeat::Rest& rest, Fl
             way->returns += known.times * t.returns;
             way->inclusive.instructions += known.times * t.inclusive;
         } else {
-            // `way` has already counted one.
+            // `way` has already counted one repetition.
             counts.ways_left_out += known.times * (t.times + 2 * t.returns) - 1;
         }
     }

@@ -117,7 +117,7 @@ void DpuCosts::consume(const dpu::Batch& batch) {
     }
 }
 
-/// In EONCE modes each change of context is in the trace, whether a reading comes with it or not.
+/// In EONCE modes the trace shows each change of context, even if no reading comes with it.
 void DpuCosts::show(const dpu::TaskContext& context) {
     if (!eonce_ || shown_ == context) return;
     shown_ = context;
@@ -136,7 +136,7 @@ DpuOwner DpuCosts::owner(const Element& e, const Reading& r) const {
     return {Kind::between, *context_, e.context};
 }
 
-/// Whether the filters since the previous reading let the trace show that a context was left; nullopt if not known.
+/// Whether the filters since the previous reading let the trace show that a context ended; nullopt if not known.
 std::optional<bool> DpuCosts::shown(std::uint64_t end) const {
     bool known = true;
     for (std::size_t i = 0; i < setup_.filters.size(); ++i) {
@@ -171,7 +171,7 @@ bool DpuCosts::has_unattributed() const {
            std::any_of(found->second.sum.begin(), found->second.sum.end(), [](std::uint64_t n) { return n != 0; });
 }
 
-/// No more cycles can be waited or stalled than were counted.
+/// The sum of waiting and stalled cycles cannot exceed the counted cycles.
 bool DpuCosts::beyond(const DpuCounts& counts) const {
     if (!setup_.cycles) return false;
     for (std::size_t i = 0; i < counts.size(); ++i)
@@ -218,7 +218,7 @@ void DpuCosts::reading(const Element& e, const Reading& sent) {
     ++readings_;
     lossy_ = mixed_ = false;
 
-    // The context that is left is known if the whole interval belongs to it.
+    // The ending context is known if the whole interval belongs to it.
     if (changed) calls_.change(e, who.is_context() ? context_ : std::nullopt);
     if (changed) {
         run_ = code_.at(e.to, e.offset);
@@ -270,7 +270,8 @@ void DpuCosts::book(const DpuOwner& who, const DpuCounts& counts, std::optional<
     else
         calls_.pass(counts);
 
-    // Code: an interval in modes TASK and FLOW runs from where the reading before led to where this one came from.
+    // In modes TASK and FLOW, the code of an interval begins at the target of the previous reading and ends at the
+    // source of this one.
     const bool in_code = who.is_context() && changes_ && run_;
     bool in_range = false;
     for (std::size_t i = 0; i < setup_.ranges.size(); ++i) {

@@ -33,7 +33,7 @@ void DpuCalls::book(const DpuOwner& who, const DpuCounts& counts, const std::opt
         where = s.back().function;
         path = s.back().path;
         if (run && last_pc && code_.takes_turns(*run, *last_pc)) {
-            // The code at this place was changed while tracing, and the trace does not tell when.
+            // The code at this place was changed while tracing, and the trace does not show when.
             where = code_.function(code_.any_of(*run));
             path = child(path, where, std::nullopt, false);
         }
@@ -102,9 +102,9 @@ void DpuCalls::replace(Stack& s, const DpuCode::Function& what, std::uint64_t ho
     ++jumps_;
 }
 
-/// Code ran from `start` to a change of flow at `last`, which may lie in another function than the topmost one, because
-/// a jump led there. Where the instructions up to the jump are the same each time, as in the procedure linkage table,
-/// the run belongs to the function that the jump leads to. Returns true if part of the run belongs to the topmost
+/// Code ran from `start` to a change of flow at `last`. `last` may lie in another function than the topmost one,
+/// because a jump led there. Where the instructions up to the jump are the same each time, as in the procedure linkage
+/// table, the run belongs to the target function of the jump. Returns true if part of the run belongs to the topmost
 /// function.
 bool DpuCalls::jump(Stack& s, const Place& start, const Place& last) {
     // The stack may be one that was left at another place.
@@ -185,7 +185,7 @@ void DpuCalls::arrive(const dpu::Element& e) {
 
 void DpuCalls::change(const dpu::Element& e, const std::optional<dpu::TaskContext>& left) {
     const bool before = left && left->supervisor, after = e.context.supervisor;
-    // Services are known by their entry in both modes.
+    // The entry of a service shows it in both modes.
     if (left && !before && after) open_services_.push_back({e.to, {}});
     if (!after) {
         while (!open_services_.empty()) {

@@ -57,8 +57,8 @@ void DpuDoubts::take(const Seen& seen) {
     }
 }
 
-/// For each counter, how much it may advance between two readings if the readings between them are left out: about the
-/// usual amount. The sum of true long intervals is so small, modulo 2^31, only by rare chance.
+/// For each counter, the largest usual difference between two readings, in case the readings between them are left out.
+/// The sum of long intervals is this small, modulo 2^31, only by rare chance.
 dpu::Counters DpuDoubts::usual() const {
     dpu::Counters out{};
     for (std::size_t c = 0; c < out.size(); ++c) {
@@ -79,7 +79,7 @@ bool DpuDoubts::fits(const Seen& before, const Seen& after, const dpu::Counters&
     return true;
 }
 
-/// More cycles were waited or stalled than passed.
+/// Whether more cycles were waited or stalled than passed.
 bool DpuDoubts::beyond(const dpu::Counters& before, const dpu::Counters& after) const {
     if (!cycles_) return false;
     for (std::size_t c = 0; c < large_.size(); ++c)
@@ -99,7 +99,7 @@ bool DpuDoubts::is_step(std::size_t at) const {
 /// Decides about the readings around the first step; later readings stay in the window.
 void DpuDoubts::judge(bool ended) {
     const std::size_t size = window_.size();
-    // Up to the reading after the step and the next one: later readings can be judged better later.
+    // Up to the reading after the step and the next one: the others are judged when more readings are known.
     const std::size_t last = ended ? size - 1 : std::min(size - 1, *step_ + 2);
     // Find the path through the window, from its first reading on, with the fewest wrong readings.
     constexpr std::uint32_t far = std::numeric_limits<std::uint32_t>::max();

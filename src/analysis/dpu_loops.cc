@@ -80,7 +80,7 @@ void DpuLoops::run(const Element& e, std::uint64_t jumps) {
     const auto same =
         std::find_if(stack.rbegin(), stack.rend(), [&](const Open& open) { return open.last == last && open.inside; });
     if (same != stack.rend()) {
-        // Inner loops have ended.
+        // Ends the inner loops.
         for (auto inner = same.base(); inner != stack.end(); ++inner) close(*inner);
         stack.erase(same.base(), stack.end());
         Open& open = stack.back();
@@ -121,8 +121,8 @@ void DpuLoops::pair(const Element& e) {
         if (!context_->supervisor && e.context.supervisor) close_all(after);
         std::erase_if(after, [&](Open& open) {
             if (!open.inside || open.has(e.to)) return false;
-            // Flow directly after the loop's last instruction means that the loop has ended. Flow elsewhere may be a
-            // handler of a signal, or a new task.
+            // Flow directly after the loop's last instruction means that the loop has ended. Flow to another place may
+            // enter a handler of a signal, or a new task.
             if (e.to > open.last.address && e.to - open.last.address <= longest_instruction && open.sure) {
                 close(open);
                 return true;

@@ -35,7 +35,7 @@ auto by_counts(const Map& map, const Counts& counts) {
     return rows;
 }
 
-/// Keeps the first `most` rows, 0: all. Returns how many it removed.
+/// Keeps the first `most` rows; 0 keeps all. Returns the number of removed rows.
 template <class Rows>
 std::size_t keep(Rows& rows, std::size_t most) {
     if (most == 0 || rows.size() <= most) return 0;

@@ -13,7 +13,7 @@ using namespace answers;
 
 namespace {
 
-/// What a trace mode tells about the owner of counts.
+/// What a trace mode shows about the owner of counts.
 enum class Content : std::uint8_t {
     changes,  ///< TASK, FLOW: a reading at each change
     samples,  ///< SWSAMPLE, EDCA5
@@ -46,7 +46,7 @@ constexpr std::string_view flow_only = "record with --mode flow", changes_only =
 constexpr std::string_view bounds = "the sum of all rows; each row but those in < > is a lower bound";
 
 /// Trust in counts of tasks and of their single stays. `all_there`: all tasks are in the trace; with a filter, all
-/// tasks that match it.
+/// tasks that match the filter.
 Trust in_tasks(const DpuSaid& said, const DpuCosts& costs, bool all_there, bool stays) {
     Trust out;
     const auto sums = costs.reconciled(costs.total());
@@ -194,7 +194,7 @@ Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs
                          "which task wrote a word: mode USERRAW does not record it; words equal to those that fill "
                          "lines, where a line ends with them";
     if (view == "health") out.exact = "every figure";
-    // The condition under which a counter counts is part of the meaning of its figures.
+    // The condition under which a counter counts affects the meaning of its figures.
     const bool of_counters = view != "loops" && view != "data" && view != "health";
     for (std::size_t i = 0; of_counters && i < said.rules.size(); ++i) {
         std::string& to = out.exact.empty() && !out.estimated.empty() ? out.estimated : out.exact;

@@ -105,7 +105,7 @@ flow::CycleCounts cycle_counts(const std::vector<FlowStream>& streams) {
     return sum;
 }
 
-/// How counts of cycles were assigned to blocks and functions; empty if each count belonged to one block.
+/// How counts of cycles were divided among blocks and functions; empty if each count belonged to one block.
 std::string how_spread(const flow::CycleCounts& counts) {
     if (counts.spread == 0) return {};
     std::string out = "each count is spread over what ran since the count before, by instructions";

@@ -91,7 +91,7 @@ private:
                 add(first, {times * b.instructions, sum.cycles});
                 continue;
             }
-            // The same space that FlowInstructions uses.
+            // The same space as in FlowInstructions.
             const isa::Space space = space_of(sum.stream->sink->code().memory(), b);
             const std::uint64_t each = b.instructions == 0 ? 0 : sum.cycles / b.instructions;
             std::uint64_t cycles = sum.cycles;
@@ -202,7 +202,7 @@ private:
     [[nodiscard]] static bool worth(const CallTree& tree) {
         return tree.size() > 1 || tree.nodes().front().self != Work{};
     }
-    /// A thread that has a name stands below its process, also where processes have several sources.
+    /// A thread with a name is placed below its process, even if the process has several sources.
     std::size_t node_of_thread(const StackKey& key) {
         if (!key.context_id) return node_below(0, CallNode::Kind::root, named_.of("thread not known"));
         const ContextName name = options_.context_name(*key.context_id);

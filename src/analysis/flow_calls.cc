@@ -103,8 +103,8 @@ void FlowCalls::ranges(const flow::Batch& batch, std::size_t from, std::size_t t
     run_ = run;
 }
 
-/// Gives each function what it ran of a block that just ran; cycles by instructions. The function that execution goes
-/// on in without a branch is entered as by a jump.
+/// Divides a block that just ran among its functions; cycles are divided by instructions. A function that execution
+/// enters without a branch counts as entered by a jump.
 void FlowCalls::cross(const flow::Range& range, FlowCounts& counts) {
     const std::uint64_t all = counts.known.edges[range.edge].instructions;
     const std::uint64_t cycles = range.cycles == flow::no_cycles ? 0 : range.cycles;
@@ -172,7 +172,7 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
             } else if constexpr (std::is_same_v<T, flow::Exception>) {
                 exception(e, counts);
             } else if constexpr (std::is_same_v<T, flow::ExceptionReturn>) {
-                // The trace of this implementation tells the kind of a branch that its opcode does not.
+                // The trace of this implementation shows the kind of a branch that its opcode does not show.
                 if (wait_ == Wait::jump || wait_ == Wait::function_return) wait_ = Wait::exception_return;
             } else if constexpr (std::is_same_v<T, flow::Cycles>) {
                 if (e.of != flow::Cycles::Of::ranges) add_stray_cycles(e.cycles.value_or(0), counts);
@@ -185,7 +185,7 @@ void FlowCalls::event(const flow::What& what, FlowCounts& counts) {
                 stacks_.add_stray({e.instructions, 0});
                 counts.unseen_instructions += e.instructions;
             } else if constexpr (std::is_same_v<T, flow::Atoms>) {
-                // Where no image is known, the flow was lost before.
+                // Without a known image, the flow was lost before.
                 if (!lost_) lose(false, counts);
             } else if constexpr (std::is_same_v<T, flow::Mark>) {
                 if (e.kind == flow::Mark::Kind::transaction_failed) go_on_anywhere();
@@ -219,8 +219,8 @@ void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
     bool falls = false;
     fell_ = false;
     if (e.preferred_return) {
-        // After a branch, before its target's first instruction, the effect of the branch still has to be applied.
-        // Into the next function no branch has led, as behind a system call: that is entered only if flow returns
+        // After a branch, before the first instruction of its target, the effect of the branch is not applied yet. If
+        // no branch led into the next function, as after a system call, that function is entered only if flow returns
         // there.
         falls = is_ordinary() && falls_on(counts) && wait_to_ == e.preferred_return->value;
         if (!plain_ && !falls) arrive(code_.place(e.preferred_return->value), counts);
@@ -243,8 +243,8 @@ void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
     if (e.type->kind == flow::ExceptionClass::debug_halt) lose(false, counts);  // nothing executes
 }
 
-/// Applies the known effect of the last branch, without what followed it, and sets where a loss would begin. If a
-/// handler was lost or is not traced, only its exception is known.
+/// Applies the known effect of the last branch, without the flow that followed it, and records where a loss would
+/// begin. If a handler was lost or is not traced, only its exception is known.
 FlowCalls::Wait FlowCalls::end_wait(bool lost, FlowCounts& counts) {
     loss_ = {};
     fell_ = false;
@@ -287,7 +287,7 @@ void FlowCalls::lose(bool switched_off, FlowCounts& counts, bool amid) {
     last_edge_ = no_edge;
 }
 
-/// Flow continues where the trace says, although the image says otherwise.
+/// Flow continues at the address in the trace, although the image contradicts it.
 void FlowCalls::go_on_anywhere() {
     if (!plain_) return;
     plain_ = false;
@@ -319,7 +319,7 @@ void FlowCalls::arrive(const Arrival& place, FlowCounts& counts) {
     arrive_behind(take_wait(place, counts), place, counts);
 }
 
-/// What the last branch led to, given that flow arrived at `place`.
+/// Returns the effect of the last branch, given that flow arrived at `place`.
 FlowCalls::Wait FlowCalls::take_wait(const Arrival& place, FlowCounts& counts) {
     if (wait_ != Wait::no && indirect_) {
         if (WaySum* way = counts.way(wait_edge_, place.address)) ++way->times;
@@ -328,7 +328,7 @@ FlowCalls::Wait FlowCalls::take_wait(const Arrival& place, FlowCounts& counts) {
     return std::exchange(wait_, Wait::no);
 }
 
-/// Flow arrives after a loss, or after another stack or another source ran, or for the first time.
+/// Flow arrives after a loss, after another stack or another source ran, or for the first time.
 void FlowCalls::arrive_anew(const Arrival& place, FlowCounts& counts) {
     if (open_ && !first_) {
         first_ = place;
@@ -346,7 +346,7 @@ void FlowCalls::arrive_anew(const Arrival& place, FlowCounts& counts) {
         loss_.to = place.address;
         loss_.regained = true;
         loss_.begins = place.begins;
-        // Where trace was lost in a handler, what was interrupted may have gone on unseen.
+        // If trace was lost in a handler, the interrupted code may have continued unseen.
         if (std::exchange(loss_.handler, loss_.handler && off) && !off && interrupted_at_ != nothing)
             counts.lost({.how = Loss::From::place, .from = interrupted_at_, .to = loss_.to, .regained = true});
         if (CallObserver* const observer = stacks_.observer()) observer->regained(now());

@@ -38,7 +38,7 @@ FlowCode::FlowCode(const image::Symbols& symbols, const image::MemoryMap& memory
         areas_.push_back(
             {r.address.value, r.address.value + (r.bytes - 1), memory.sections()[r.section].address.value});
     }
-    // Where address spaces differ, the name comes from the first area.
+    // If address spaces differ, the name comes from the first area.
     std::stable_sort(areas_.begin(), areas_.end(), [](const Area& a, const Area& b) { return a.first < b.first; });
 }
 
@@ -128,7 +128,7 @@ std::span<const FlowCode::Crossing> FlowCode::Known::crossings_of(std::uint32_t 
 
 FunctionId FlowCode::cross(const flow::Block& block, std::uint32_t number, FunctionId first) {
     if (block.instructions < 2 || home(last_address(block)) == first) return first;
-    // Only of Thumb and x86-64 the code tells how long an instruction is.
+    // In Thumb and x86-64, the length of an instruction depends on its code.
     const bool four_bytes = block.isa == isa::Isa::a32 || block.isa == isa::Isa::a64;
     const isa::Space space = four_bytes ? isa::Space{} : space_of(memory_, block);
     FunctionId here = first;
@@ -159,7 +159,7 @@ void FlowCode::extend(Known& known, std::span<const flow::Block> blocks) {
         all_.places.push_back(place);
         const FunctionId last = cross(b, static_cast<std::uint32_t>(i), place.home);
         const bool crosses = last != place.home || !all_.crossings_of(static_cast<std::uint32_t>(i)).empty();
-        // Behind a crossing `leaves` says the same as `stays` does; it is noticed, and so is the crossing.
+        // After a crossing, `leaves` has the same effect as `stays`. It marks the crossing.
         const Effect stays = crosses ? Effect::leaves : Effect::stays;
         const auto leads = [&](std::uint64_t to) { return home(to) == last ? stays : Effect::leaves; };
         const Effect on = leads(b.start + b.bytes);

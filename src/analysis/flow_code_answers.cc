@@ -99,8 +99,8 @@ private:
         return happened ? Seen::executed : unobserved ? Seen::not_observed : Seen::not_executed;
     }
 
-    /// Whether the code at an address may have run. A branch that may have run unseen did not lead to code that
-    /// certainly did not.
+    /// Whether the code at an address may have run. A branch that may have run unseen cannot have led to code that
+    /// certainly did not run.
     [[nodiscard]] bool may_have_run(std::uint64_t address) const {
         const auto number = code_.number(address);
         if (!number) return true;

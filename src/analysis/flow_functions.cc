@@ -50,7 +50,7 @@ FlowFunctions::FlowFunctions(Answers& answers, const std::vector<FlowStream>& st
 // ---- files and images
 
 void FlowFunctions::open_files() {
-    // Files of one name without build IDs are told apart only by the whole path.
+    // Only the whole path distinguishes files of one name without build IDs.
     std::map<std::string, std::set<std::string>> paths;
     const auto recorded = [](const ProgramFile& f) { return f.name.empty() ? f.path : f.name; };
     for (const ProgramFile& f : options_.files)
@@ -68,7 +68,7 @@ void FlowFunctions::open_files() {
         known.path = f.path;
         if (known.recorded.empty() || f.name < known.recorded) known.recorded = f.name;
         known.build_id = id;
-        // Of two files of one build, such as a stripped one and its original, use what either tells.
+        // If two files have the same build, such as a stripped one and its original, use the data of either.
         const bool symbols = known.has_symbols.value_or(false) || image::has_symbol_table(f.path, *info);
         known.has_symbols = symbols;
         if (options_.instructions) known.whole |= symbols && has_all_code(*info, f.load_bias);

@@ -37,8 +37,8 @@ struct BlockSum {
 
 class FlowFunctions {
 public:
-    /// Everything is borrowed; there is at least one stream. Adds all functions that something was found in, by what
-    /// they are, then address.
+    /// Borrows everything; there is at least one stream. Adds all functions for which anything was found, sorted by
+    /// identity, then by address.
     FlowFunctions(answers::Answers& answers, const std::vector<FlowStream>& streams, const FlowAnswersOptions& options);
 
     [[nodiscard]] answers::Answers& answers() const { return a_; }

@@ -75,8 +75,7 @@ void FlowInstructions::find_rest(const CodeFunction& function, const FlowStream&
     if (function.kind == Kind::symbol) {
         const auto symbol = functions_.symbols().find({function.value});
         const std::uint64_t end = function.value + (symbol ? symbol->symbol.bytes : 0);
-        // A damaged file may claim a function as large as memory. The function then ends where this many bytes are not
-        // known.
+        // A damaged file may claim a function as large as memory. Listing then stops after this many unknown bytes.
         constexpr std::uint64_t most_unknown = 65536;
         std::uint64_t known_end = function.value, at = function.value;
         while (at < end && at - known_end < most_unknown) {
@@ -141,7 +140,7 @@ FlowInstructions::Successors FlowInstructions::successors(const CodeKey& key, co
     const isa::Instruction& i = code.what;
     if (i.undefined) return out;
     const bool branch = i.waypoint == isa::Waypoint::direct || i.waypoint == isa::Waypoint::indirect;
-    // A branch of an IT block shows only when it was not taken.
+    // The trace shows a branch of an IT block only if it was not taken.
     if (!branch || i.link || i.conditional || code.not_taken != 0)
         out.keys[out.count++] = {key.first + i.bytes, key.second};
     if (i.waypoint == isa::Waypoint::direct && !i.link) out.keys[out.count++] = {i.target.value, i.target_isa};
@@ -178,7 +177,8 @@ void FlowInstructions::link() {
         }
         next_.begins.push_back(next_.to.size());
     }
-    // First the end of each instruction's predecessors, then, as they are filled in from the last on, their beginning.
+    // First `begins` has the end of each instruction's predecessors. As predecessors are filled in, from the last one
+    // to the first, it becomes their beginning.
     std::partial_sum(prev_.begins.begin(), prev_.begins.end(), prev_.begins.begin());
     prev_.to.resize(next_.to.size());
     for (auto n = static_cast<std::uint32_t>(list_.size()); n-- != 0;)

@@ -86,7 +86,7 @@ private:
             return static_cast<std::size_t>(h ^ h >> 32);
         }
     };
-    /// Numbers by number, in one vector.
+    /// For each instruction, the numbers of other instructions, in one vector.
     struct Ways {
         std::vector<std::size_t> begins;
         std::vector<std::uint32_t> to;

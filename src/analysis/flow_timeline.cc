@@ -57,8 +57,8 @@ void FlowTimeline::leave(const Work& now, std::uint32_t depth) {
         Piece& piece = pieces_[open];
         piece.end = end;
         piece.merged = piece.begin == end || phase_ == Phase::before || end == begin_ ? 0 : 1;
-        // A piece that took no time, or ended before the window, had no callee inside it. The piece of another track
-        // may follow it in the list.
+        // A piece that took no time, or ended before the window, had no callee inside the window. The next piece in the
+        // list may belong to another track.
         if (piece.merged == 0 && open + 1 == pieces_.size()) pieces_.pop_back();
     }
 }

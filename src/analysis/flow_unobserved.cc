@@ -41,7 +41,7 @@ public:
             everything || std::any_of(losses.begin(), losses.end(), [&](const Loss& loss) {
                 return loss.how != Loss::From::unknown && loss.regained && !loss.inside && !is_elsewhere(loss);
             });
-        // Such a handler may be any code that was not seen, but that of programs.
+        // Such a handler may be any unseen code, except code of programs.
         if (std::any_of(losses.begin(), losses.end(), [&](const Loss& loss) { return is_elsewhere(loss); }))
             for (std::size_t n = 0; n < code_.list().size(); ++n)
                 if (!options_.of_user_level || !options_.of_user_level(code_.keys()[n].first))
@@ -103,8 +103,8 @@ public:
     }
 
 private:
-    /// What was lost is a handler, and the trace does not say where; or programs' files are known, and it is in no code
-    /// that is known.
+    /// A handler was lost, and the trace does not show its address; or the files of programs are known, and the lost
+    /// code is in none of them.
     [[nodiscard]] bool is_elsewhere(const Loss& loss) const {
         return loss.handler &&
                (loss.how == Loss::From::unknown || (options_.of_user_level && !code_.number(loss.from)));
@@ -128,8 +128,8 @@ private:
         return i.waypoint == isa::Waypoint::indirect && !i.link && !i.function_return && !i.exception_return;
     }
 
-    /// All instructions that can be reached from `from`, including itself, without passing `end`. Backwards: all that
-    /// lead there.
+    /// All instructions that can be reached from `from`, including itself, without passing `end`. Backwards: all
+    /// instructions that lead to `from`.
     std::set<std::uint32_t> reach(std::uint32_t from, std::optional<std::uint32_t> end, bool backwards) {
         std::set<std::uint32_t> seen{from};
         std::vector<std::uint32_t> waiting{from};

@@ -83,7 +83,7 @@ private:
             out_.quality.unknown += r.times * (r.instructions - known);
         }
     }
-    /// Adds the code of functions that ran which did not run itself.
+    /// Adds code that did not run, of functions that ran.
     void add_rest() {
         std::map<std::uint64_t, image::Symbol> functions;
         for (const auto& [key, code] : code_)

@@ -311,7 +311,7 @@ private:
         const auto take = [&](std::uint32_t n) {
             const std::uint32_t of = unit(n);
             if (of == header) return;
-            // It is added to the header's unit at once, so that it is visited once.
+            // The node is added to the header's unit at once, so that it is visited once.
             unit_[of] = header;
             inside.push_back(of);
             waiting.push_back(of);

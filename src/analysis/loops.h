@@ -1,12 +1,12 @@
-/// Loops of a function, from the flow of control that was seen in it.
+/// Loops of a function, from the observed control flow within it.
 ///
-/// A natural loop has a header that dominates it: all ways from where the function is entered to the loop pass the
-/// header. Its back edges are the flows from code that the header dominates to the header; it consists of the header
-/// and all that leads to a back edge without passing the header. All back edges to one header make one loop. Natural
-/// loops of different headers are disjoint or lie in one another.
+/// A natural loop has a header that dominates it: every path from the function's entry to the loop passes the header.
+/// Its back edges are the flows to the header from code that the header dominates. The loop consists of the header and
+/// all code that leads to a back edge without passing the header. All back edges to one header make one loop. Two
+/// natural loops with different headers are either disjoint or nested.
 ///
-/// What goes round without such a header is an irreducible region: once all back edges are left out, code that leads to
-/// itself, with the natural loops whose headers are among it. Each such region is one loop here. It is entered at
+/// An irreducible region repeats without such a header: without all back edges, it is code that leads to itself,
+/// together with the natural loops whose headers it contains. Each such region is one loop here. It is entered at
 /// several places.
 #pragma once
 
@@ -36,8 +36,8 @@ struct LoopCode {
 constexpr std::uint32_t no_loop = ~std::uint32_t{0};
 
 struct CodeLoop {
-    /// The header. For an irreducible region: the entry that the region itself leads to most often, or the first of
-    /// those.
+    /// The header. For an irreducible region: its entry with the most flows from inside the region; of equals, the
+    /// first.
     std::uint32_t head{};
     std::uint32_t tail{};           ///< the last instruction in the loop that leads to the head
     std::uint32_t outer = no_loop;  ///< the loop directly around it

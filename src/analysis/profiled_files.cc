@@ -97,7 +97,7 @@ namespace {
 void add_account_row(ProfileCover& out, const answers::AccountRow& row) {
     out.estimated |= answers::account_rule(row.reason).estimates;
     if (!answers::adds_to_decoded(row.reason)) return;
-    // How long ranges are that were not decoded is not known; each has at least an instruction.
+    // The length of ranges that were not decoded is unknown; each has at least one instruction.
     out.not_decoded = saturating(out.not_decoded, row.instructions.value_or(row.ranges.value_or(0)));
     out.open_ended |= !row.instructions;
 }

@@ -55,7 +55,7 @@ public:
         const perf::Stream& stream = capture_.streams[segment.stream];
         now_ = &totals.streams[segment.stream];
         facts_ = {stream.cpu, capture_.midr_of(stream.cpu)};
-        // A CPU that was not selected is decoded too: its losses are part of the answer.
+        // A CPU that was not selected is decoded too, because its losses are part of the answer.
         wanted_ =
             selection_.cpus.empty() || std::binary_search(selection_.cpus.begin(), selection_.cpus.end(), stream.cpu);
         attribution_.start(stream);

@@ -23,7 +23,7 @@ std::string line_text(const LineKey& key) {
 }
 
 namespace {
-/// The first three, and how many more.
+/// The first three names, and the number of further ones.
 std::string first_names(const std::set<std::string>& names) {
     constexpr std::size_t most = 3;
     std::string out;

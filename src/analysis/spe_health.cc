@@ -167,7 +167,7 @@ answers::Account samples_account(const SampleCapture& capture, const SampleTotal
     const auto add = [&](answers::AccountRow row) {
         if (row.times != 0) answers::add(out, std::move(row));
     };
-    // The size of damage, where it is known; 0 means not known.
+    // The size of damage, if it is known; 0 means not known.
     const auto known = [](std::uint64_t size) { return size != 0 ? std::optional(size) : std::nullopt; };
     std::uint64_t bytes = 0, damaged_streams = 0, overwritten = 0, missing = q.container_lost_bytes;
     for (const StreamQuality& s : q.streams) {

@@ -46,7 +46,7 @@ std::string function_or_address(Program& program, std::uint32_t mapping, std::ui
 
 namespace {
 
-/// What rows can be sorted and measured by.
+/// Quantities by which rows can be sorted and measured.
 struct Key {
     std::string_view name, head;
     std::uint64_t Measures::*member;
@@ -353,7 +353,7 @@ std::string kind_text(std::uint8_t operation_type) {
     return out.empty() ? "direct" : out;
 }
 
-/// A place as text: `function+0x10`, and the line where it is known.
+/// A place as text: `function+0x10`, and the line if it is known.
 std::string place_text(Program& program, std::uint32_t mapping, std::uint64_t pc) {
     const auto code = program.find(mapping, pc);
     const auto& f = program.function(code.function);

@@ -61,7 +61,7 @@ void fill_pc_samples(Answers& answers, const PcSamples& samples, const image::Sy
         out.isa = isa;
         out.seen = Seen::executed;
         out.function = synthetic.of(name);
-        // Addresses above all code, one for each kind.
+        // Addresses above all code, one for each kind of such samples.
         out.address = ~std::uint64_t{0} - (samples.not_permitted != 0 && name == std::string_view("[asleep]") ? 1 : 0);
         out.costs = {times};
         answers.instructions.push_back(std::move(out));

@@ -51,7 +51,7 @@ private:
 
     void enter(std::uint64_t time);
     [[nodiscard]] const Known& known(std::uint32_t tid);
-    /// The answer at `time_`; with a mapping only if there is a PC.
+    /// The answer at `time_`. It has a mapping only if there is a PC.
     [[nodiscard]] Answer ask(std::uint64_t context, std::optional<spe::ProgramAddress> pc);
 
     const capture::perf::PerfData& data_;

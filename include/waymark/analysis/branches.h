@@ -41,7 +41,7 @@ public:
     [[nodiscard]] const std::vector<BranchPair>& pairs() const { return pairs_.keys(); }
     [[nodiscard]] const std::vector<BranchSum>& sums() const { return sums_; }
     [[nodiscard]] const BranchSum& all() const { return all_; }
-    /// Sum of branches that did not fit.
+    /// Sum of the branches for which the table had no room.
     [[nodiscard]] const BranchSum& rest() const { return rest_; }
 
 private:

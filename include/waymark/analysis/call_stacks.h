@@ -1,8 +1,9 @@
-/// The stacks of calls, one for each Context ID, and the tree of all that was on each: what is on them, and where flow
-/// goes on in them when it arrives somewhere. flow_calls.h has the rules.
+/// The stacks of calls, one for each Context ID, and the call tree of each: which frames are on a stack, and in which
+/// frame flow continues when it arrives at a place. flow_calls.h has the rules.
 ///
-/// An open set of stacks (a fork's) does not know what came before. What would look below its own frames is kept as an
-/// operation; `join` does these on the stacks before, so that one pass and any division into parts give the same.
+/// An open set of stacks (in a fork) does not know the earlier part of the stream. It stores an operation that needs
+/// frames below its own, and `join` applies these operations to the stacks of the earlier part. So a single pass and
+/// any division into parts have the same result.
 #pragma once
 
 #include <algorithm>
@@ -47,13 +48,13 @@ public:
     static constexpr std::size_t most_frames = 4096;
     /// Maximum number of consecutive tail calls; each further one replaces the last.
     static constexpr std::size_t most_tails = 16;
-    /// Maximum number of nodes in the tree of the first Context ID; the n-th may have an n-th part of them, but at
-    /// least `fewest_nodes`.
+    /// Maximum number of nodes in the tree of the first Context ID. The tree of the n-th Context ID may have an n-th
+    /// part of them, but at least `fewest_nodes`.
     static constexpr std::size_t most_nodes = std::size_t{1} << 18, fewest_nodes = 4096;
     /// Context IDs beyond these share one stack.
     static constexpr std::size_t most_stacks = 256;
 
-    /// Maximum number of frames kept aside for each stack; beyond, those kept longest are given up.
+    /// Maximum number of frames kept aside for each stack. Beyond it, the frames that were kept longest are given up.
     static constexpr std::size_t most_aside = 1024;
 
     struct Limits {
@@ -123,7 +124,7 @@ public:
     void go(Operation operation, FlowCounts& counts);
     /// An open stack begins again with the operation, which is applied when the stack is joined.
     void keep(const Operation& operation);
-    /// A call of the function at the place; or, with `nothing` and `no_edge`, the handler of an exception begins there.
+    /// A call of the function at the place. With `nothing` and `no_edge`: the handler of an exception begins there.
     void call(const Arrival& place, std::uint64_t waits_for, std::uint32_t edge);
     /// The usual case of a return: flow arrives where the topmost frame waits. Otherwise returns false and does
     /// nothing.
@@ -144,9 +145,9 @@ public:
         stack.frames.back().named = place.entry == place.home;
         return true;
     }
-    /// An exception, whose type is in static storage, interrupts the topmost frame; it returns to `waits_for`.
-    /// `falls`: that address is in another function than the frame, and no branch led there: the function is entered
-    /// when flow arrives.
+    /// An exception, whose type is in static storage, interrupts the topmost frame and returns to `waits_for`. `falls`:
+    /// `waits_for` is in the next function, which execution would enter without a branch. That function is entered when
+    /// flow arrives there.
     void interrupt(const flow::ExceptionType& exception, std::uint64_t waits_for, bool falls, FlowCounts& counts);
     /// Whether flow is in the function or section.
     [[nodiscard]] bool is_in(FunctionId function) {
@@ -157,8 +158,8 @@ public:
     // Repeats (flow::Repeat), for stacks that are not open and that nobody observes.
     [[nodiscard]] bool remembers_repeats() const { return !open_ && observer_ == nullptr && !repeats_.none(); }
     /// Applies the known effects of these consecutive repeats, as far as they are known for this state of the stack.
-    /// `behind`: the edge whose branch is still to be applied before the first one, and then before the flow that
-    /// follows; or `no_edge`. Returns the number of repeats applied.
+    /// `behind`: the edge of the branch that is applied before the first repeat, and then before the flow that follows;
+    /// or `no_edge`. Returns the number of repeats applied.
     [[nodiscard]] std::size_t repeat(std::span<const flow::Repeat> repeats, std::uint32_t& behind, FlowCounts& counts);
     /// Whether the next repeat is to be remembered.
     [[nodiscard]] bool is_watching() const { return watched_ != nullptr; }
@@ -169,7 +170,8 @@ public:
     }
     /// Number of repeats whose effects were applied from memory.
     [[nodiscard]] std::uint64_t repeated() const { return repeats_.hits(); }
-    /// The whole repeat was applied: these ranges, except for the branch of the edge `behind`, if there is one.
+    /// Remembers that the whole repeat was applied. It consists of these ranges, without the branch of the edge
+    /// `behind`, if there is one.
     void remember(std::span<const flow::Range> ranges, std::uint32_t behind, FlowCounts& counts);
 
     /// Joins what an open set of stacks stored, which began with the stack in use.
@@ -178,9 +180,9 @@ public:
     void finish(FlowCounts& counts);
     /// All stacks continue in `next`, which belongs to the next source of the thread.
     void hand_over(CallStacks& next, FlowCounts& counts);
-    /// All stacks as they are, for `take_up`. Not for open stacks.
+    /// A copy of all stacks, for `take_up`. Not for open stacks.
     [[nodiscard]] KeptStacks keep() const;
-    /// Goes on from there, with nothing counted; what was there before is dropped. No frame is reported.
+    /// Replaces all stacks by the kept ones; all counts begin at zero. No frame is reported.
     void take_up(const KeptStacks& kept);
     /// Reports the frames of the stack in use to the observer, without a change of stacks if it is the first one.
     void report_first_frames() {
@@ -198,7 +200,7 @@ public:
     };
     /// After `finish`: by Context ID, in order of first occurrence.
     [[nodiscard]] std::vector<Tree> trees() const;
-    /// What did not fit.
+    /// Numbers of what was left out, because there was no room.
     struct LeftOut {
         std::uint64_t frames{};    ///< forgotten
         std::uint64_t calls{};     ///< calls counted as part of their caller
@@ -260,15 +262,17 @@ private:
         std::uint32_t node{};  ///< of the base
         Work work;
         std::size_t peak = 1;  ///< number of frames, including the base
-        /// By peak so far and exception: how often the exception occurred while the fork's own frames had none.
+        /// Number of times that each exception occurred while the fork had no frames of its own, by exception and by
+        /// peak so far.
         std::map<std::pair<std::size_t, flow::ExceptionType>, std::uint64_t> first_exceptions;
-        // At its end:
+        // Values at the end of the segment:
         std::uint64_t again = nothing;  ///< of the base
         std::vector<Frame> above;       ///< frames left within the segment
         std::vector<Aside> aside;       ///< number of frames left within it
         bool aside_given_up = false;    ///< frames left within the segment were dropped
     };
-    /// Work done so far. Its members are apart: a load of both at once would wait for a store of one.
+    /// Work done so far. Its members are stored apart: one load of both members would wait for the store of a single
+    /// one.
     struct Clock {
         std::uint64_t instructions = 0, apart = 0, cycles = 0;
         operator Work() const { return {instructions, cycles}; }
@@ -343,7 +347,7 @@ private:
         return frame.waits_for == pop.waits_for && frame.caller == pop.caller && frame.exception == nullptr &&
                !frame.returns_twice && frame.tail == pop.tail;
     }
-    /// Whether the frames that it removes exist, and no frame would be forgotten.
+    /// Whether the frames that the repeat removes exist, and no frame would be forgotten.
     [[nodiscard]] WM_INLINE bool fits(const KnownRepeat& known) const {
         const Stack& stack = *stack_;
         const std::size_t depth = stack.frames.size() - stack.bottom;
@@ -357,7 +361,7 @@ private:
             if (!fits(*frame--, rest.popped[i - 1])) return false;
         return !known.replaced || frame->caller == rest.caller;
     }
-    /// Applies the remembered effect to the frames, if they are in the same state as then.
+    /// Applies the remembered effect to the frames, if they are in the same state as when it was remembered.
     [[nodiscard]] bool take(const KnownRepeat& known, FlowCounts& counts) {
         if (!fits(known)) return false;
         Stack& stack = *stack_;
@@ -395,7 +399,7 @@ private:
         frame.at.cycles = before.cycles;
         if (frame.tail) take_on(frame, stack_->frames[stack_->frames.size() - 2]);
     }
-    /// The members that a tail call keeps.
+    /// Copies the members that a tail call keeps.
     WM_INLINE static void take_on(Frame& frame, const Frame& below) {
         frame.waits_for = below.waits_for;
         frame.returns_twice = below.returns_twice;

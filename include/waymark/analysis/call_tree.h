@@ -10,7 +10,7 @@
 
 namespace waymark::analysis {
 
-/// How a function was entered, unless its place in the tree tells it.
+/// How a function was entered, unless its place in the tree shows this.
 enum class Entered : std::uint8_t {
     by_call,
     by_tail_call,  ///< by a jump, in place of the call and the return of the previous function
@@ -44,7 +44,7 @@ public:
         const Node& node = nodes_[parent];
         return node.function != no_function && !(node.was_root && node.function == function);
     }
-    /// The same, if it is the child looked up last, or `parent`; otherwise `nowhere`.
+    /// The result of `child`, if the node is the child looked up last, or `parent`; otherwise `nowhere`.
     [[nodiscard]] std::uint32_t child_at_once(std::uint32_t parent, FunctionId function, Entered how) const {
         const std::uint32_t recent = nodes_[parent].recent;
         if (recent != 0 && nodes_[recent].function == function && nodes_[recent].how == how) return recent;
@@ -63,7 +63,8 @@ public:
     [[nodiscard]] std::size_t size() const { return nodes_.size(); }
 
     /// Adds the nodes [first, last) of another tree. `at` maps indices of the other tree to nodes of this one, and is
-    /// completed; `nowhere`: below their parents' nodes. Returns the number of calls that did not fit.
+    /// extended by the added nodes. A node for which `at` has `nowhere` is added below the node of its parent. Returns
+    /// the number of calls that did not fit.
     std::uint64_t take(const CallTree& other, std::uint32_t first, std::uint32_t last, std::vector<std::uint32_t>& at,
                        std::size_t most);
 

@@ -27,14 +27,14 @@ public:
         std::uint64_t first{};           ///< the beginning of the zone
     };
 
-    /// Nothing took turns.
+    /// Files never took turns in memory.
     CodeTurns() : CodeTurns({}, false) {}
     /// `timed`: times of mappings can be compared with times of lookups. Otherwise every layer of a zone is unknown.
     CodeTurns(const std::vector<Mapping>& mappings, bool timed);
 
     /// The layer of an address at a time: the file that was mapped there last before it.
     [[nodiscard]] std::uint32_t layer(std::uint64_t address, std::uint64_t time) const;
-    /// The same if the time is not known.
+    /// The same for an unknown time.
     [[nodiscard]] std::uint32_t layer(std::uint64_t address) const;
     [[nodiscard]] const std::vector<Layer>& layers() const { return layers_; }
     /// The layer of a zone's unknown times. Precondition: `layer` is not 0.

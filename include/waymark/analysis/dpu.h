@@ -58,20 +58,20 @@ struct DpuSetup {
     std::optional<std::pair<std::uint8_t, std::uint8_t>> initial_ids{};  ///< program and data ID of initial_context
     std::optional<unsigned> cycles{};  ///< the counter that counts CYCLES, without qualifier and all the time
     std::uint8_t within_cycles{};      ///< a bit for each counter that never counts more than `cycles`
-    /// A bit for each counter whose value was written while tracing was on: its differences are not counts, and are
-    /// never doubted.
+    /// A bit for each counter whose value was written while tracing was on. The differences of such a counter are not
+    /// counts, so they are never doubted.
     std::uint8_t rewritten{};
     std::vector<DpuCodeRange> ranges{};
     std::size_t most_stays = std::size_t{1} << 20;  ///< number of stays that are stored individually
-    /// The program ran before tracing began, or after it ended: its first or last stay is cut.
+    /// The program ran before tracing began, or after it ended, so its first or last stay is incomplete.
     bool began_before = false, ended_after = false;
     /// Numbers of implausible readings, counting from 0, ascending (dpu_doubts.h). They are left out: the interval
     /// between their neighbours is counted as a whole, but its owner is not known.
     std::vector<std::uint64_t> doubtful{};
 };
 
-/// Passes on consecutive readings without the doubtful ones. Each keeps its data from the trace, adjusted for
-/// readings that are left out.
+/// Passes on consecutive readings without the doubtful ones. Keeps the data of each reading from the trace, adjusted
+/// for readings that are left out.
 class DpuReadings {
 public:
     explicit DpuReadings(const DpuSetup& setup) : values_(setup.initial), doubtful_(setup.doubtful) {}
@@ -163,7 +163,7 @@ struct DpuReconciled {
     std::uint64_t sum{}, intervals{};           ///< sum of all buckets; sum of all intervals
     std::optional<std::uint32_t> from{}, to{};  ///< first and last known value
     [[nodiscard]] std::uint32_t counted() const { return from && to ? (*from - *to) & dpu::counter_mask : 0; }
-    /// If not 0, something is wrong.
+    /// Any other value than 0 indicates an error.
     [[nodiscard]] std::uint64_t residual() const {
         if (sum != intervals) return sum - intervals;
         return from && to ? ((sum & dpu::counter_mask) - counted()) & dpu::counter_mask : 0;
@@ -177,7 +177,7 @@ public:
     DpuCosts(DpuSetup setup, const DpuCode& code);
     ~DpuCosts() override;
     void consume(const dpu::Batch& batch) override;
-    /// The trace ends here: adds the time after its last reading, and closes what is open.
+    /// The trace ends: adds the time after its last reading, and ends the open stay and all open calls.
     void finish();
 
     [[nodiscard]] const std::map<DpuOwner, DpuTask>& tasks() const { return tasks_; }
@@ -188,10 +188,10 @@ public:
     [[nodiscard]] const std::map<DpuCode::Function, DpuFunctionCost>& functions() const { return calls_.functions(); }
     [[nodiscard]] const std::vector<DpuPath>& paths() const { return calls_.paths(); }
     [[nodiscard]] std::uint64_t returns_without_call() const { return calls_.returns_without_call(); }
-    /// Number of functions that replaced another: code continued in them by a jump, which is not in the trace. They
-    /// count as called.
+    /// Number of functions that replaced their caller: code continued in them after a jump, which is not in the trace.
+    /// They count as called.
     [[nodiscard]] std::uint64_t jumps() const { return calls_.jumps(); }
-    /// Number of intervals with such a jump whose cost may have been spent before it in any part; see
+    /// Number of intervals with such a jump: any part of their cost may have been spent before the jump. See
     /// `DpuFunctionCost::crossed`.
     [[nodiscard]] std::uint64_t crossings() const { return calls_.crossings(); }
     [[nodiscard]] const std::map<std::uint32_t, DpuService>& services() const { return calls_.services(); }
@@ -207,7 +207,7 @@ public:
     [[nodiscard]] const DpuWide& wide() const { return wide_; }
     /// Whether IDFLT was on for some part of the trace.
     [[nodiscard]] bool filtered() const;
-    /// Whether it was on for only a part of the trace, or compared with different IDs.
+    /// Whether the filter was on for only a part of the trace, or compared with different IDs.
     [[nodiscard]] bool filter_changed() const;
     /// Whether there are counts without a known owner: where trace is missing, or the deciding ID is not shown.
     [[nodiscard]] bool has_unattributed() const;

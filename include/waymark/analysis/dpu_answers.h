@@ -71,7 +71,7 @@ private:
 
 /// The capture's statements about itself, and the results of decoding.
 struct DpuSaid {
-    /// By counter: the event it counts, such as `CYCLES`; empty: none.
+    /// The event that each counter counts, such as `CYCLES`; empty: no event.
     std::array<std::string, dpu::counter_count> events{};
     std::array<bool, dpu::counter_count>
         unconnected{};  ///< its event input is not connected, so its count has no meaning
@@ -90,7 +90,7 @@ struct DpuSaid {
     bool lost_unseen = false;  ///< the unit reports lost entries (TLOST), but nothing in the trace shows which
     std::uint64_t offs{};      ///< number of times that tracing was off (EN = 0) between two stretches of trace
     std::uint64_t unplaced{};  ///< number of restarts whose place in the trace is not known
-    /// Cycles of the run, if the recording states them, and those while tracing was off.
+    /// Cycles of the run, if the recording states them, and cycles while tracing was off.
     std::optional<std::uint64_t> run_cycles{}, off_cycles{};
     bool filter_changed = false;  ///< the setting of IDFLT changed during the run
     std::string filter{};         ///< what IDFLT selects, as `PID 3`; empty: everything
@@ -105,9 +105,9 @@ struct DpuSaid {
     }
 };
 
-/// The trust in the figures of a view, according to the trace mode and to what is missing. Views: `tasks`, `functions`,
-/// `paths`, `interrupts`, `ranges`, `timeline`, `loops`, `data`, `health`; and `report`, for tasks and functions. Uses
-/// mode, totals and losses of `said`.
+/// The trust in the figures of a view, according to the trace mode and to the missing trace. Views: `tasks`,
+/// `functions`, `paths`, `interrupts`, `ranges`, `timeline`, `loops`, `data`, `health`; and `report`, for tasks and
+/// functions. Uses mode, totals and losses of `said`.
 [[nodiscard]] answers::Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs);
 
 struct DpuAnswersOptions {

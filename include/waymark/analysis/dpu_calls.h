@@ -46,9 +46,9 @@ public:
     /// `code` is borrowed.
     explicit DpuCalls(const DpuCode& code) : code_(code), paths_(1) {}
 
-    /// An interval passed: adds it to open services.
+    /// Adds the counts of an interval to open services.
     void pass(const DpuCounts& counts);
-    /// An interval passed that a filter excludes: the ends of open services are not known.
+    /// A filter excluded an interval: the ends of open services are not known.
     void pass_unseen() { open_services_.clear(); }
     /// The interval belongs to a known context. `run`: the beginning of the code in the interval, if known; `last_pc`:
     /// its end. `known`: every count of the stay was observed.
@@ -58,7 +58,7 @@ public:
     void change(const dpu::Element& element, const std::optional<dpu::TaskContext>& before);
     /// Trace is missing: it is not known which calls are open.
     void lose();
-    /// The end: all calls return.
+    /// The trace ends: all calls return.
     void finish();
 
     /// Costs without a function are listed under a name in angle brackets.

@@ -41,14 +41,15 @@ public:
     /// Sets which files took turns at one address; call it before adding anything. `names`: names of the files, by
     /// their number in `turns`; empty: code without a file.
     void take_turns(CodeTurns turns, std::vector<std::string> names);
-    /// Adds a program or library. `name` is used for places of which only the file is known (empty: the file's name).
-    /// Returns what is wrong with it, or an empty text. `file`: its number in the turns; nullopt: it is always present.
+    /// Adds a program or library. `name` names places for which only the file is known; if it is empty, the file's name
+    /// is used. Returns the problem with the file, or an empty text. `file`: its number in the turns; nullopt: it is
+    /// always present.
     [[nodiscard]] std::string add_image(const std::string& path, std::uint32_t load_bias, const std::string& name = {},
                                         std::optional<std::size_t> file = {});
-    /// Adds code of a file of which only the name is known: [first, first + bytes), from the byte at `offset` on.
+    /// Adds code of a file for which only the name is known: [first, first + bytes), from the byte at `offset` on.
     void add_unread(const std::string& name, std::uint32_t first, std::uint64_t bytes, std::uint64_t offset,
                     std::optional<std::size_t> file);
-    /// Adds a name that no program has.
+    /// Adds a name that is in no program.
     void add_name(std::uint32_t address, std::string name);
 
     static constexpr std::size_t no_image = ~std::size_t{0};
@@ -70,7 +71,7 @@ public:
     }
     /// If the time is not known: an address that may belong to several files is named after all of them.
     [[nodiscard]] Place at(std::uint32_t address) const { return {address, turns_.layer(address)}; }
-    /// Whether both are in memory where files took turns, at different times: the code between them may belong to
+    /// Whether both are in memory where files took turns, at different times. The code between them may then belong to
     /// either file.
     [[nodiscard]] bool takes_turns(const Place& a, const Place& b) const {
         return a.layer != b.layer && a.layer != 0 && b.layer != 0 && turns_.unknown(a.layer) == turns_.unknown(b.layer);
@@ -82,8 +83,8 @@ public:
     [[nodiscard]] Function function(std::uint32_t address) const { return function(at(address)); }
     /// The same for an address inside a function: code without a name begins where the previous function ends.
     [[nodiscard]] Function function_around(const Place& place) const;
-    /// Equal for two addresses that are in one function, or both in the code without names of one file. 0: nothing is
-    /// known of the address. A rarely executed part (`f.cold` of GCC) belongs to its function.
+    /// Equal for two addresses in one function, and for two addresses in the code without names of one file. 0: the
+    /// address is unknown. A rarely executed part (`f.cold` of GCC) belongs to its function.
     [[nodiscard]] std::uint64_t home(const Place& place) const;
     /// In the order in which they were added.
     [[nodiscard]] const std::vector<Image>& images() const { return images_; }
@@ -116,7 +117,7 @@ private:
         isa::Instruction decoded;
         bool begins_it_block = false;
     };
-    /// All memory where files did not take turns, or the contents of a part of the rest during some time.
+    /// All memory where files did not take turns, or the contents of other memory during some time.
     struct Layer;
     [[nodiscard]] Layer& layer(const Place& place) const { return *layers_[place.layer]; }
     [[nodiscard]] std::string name_of_zone(std::uint32_t layer) const;

@@ -15,14 +15,15 @@
 
 namespace waymark::analysis {
 
-/// Takes the elements of a whole trace, before `DpuCosts` and `DpuTimes` do: what it finds is `DpuSetup::doubtful`.
-/// Only a trace that `DpuCosts::wide` reports has any. Memory grows with what is doubted alone, and is bounded.
+/// Takes the elements of a whole trace, before `DpuCosts` and `DpuTimes` take them; the result is `DpuSetup::doubtful`.
+/// Only a trace that `DpuCosts::wide` reports has doubtful readings. Memory grows only with the number of doubtful
+/// readings, and is bounded.
 ///
-/// Around a difference that cannot be, it looks for the fewest readings without which no such difference is left and
-/// what takes its place is about as small as usual. Where nothing explains all, all stays: to keep a doubtful reading,
-/// which `DpuCosts::wide` reports, is better than to lose a true one. So do the first and the last reading of all
-/// where the values before and after them are not known. Counters most of whose differences are large are read too
-/// seldom for anything to stand out; they raise no doubt.
+/// Around an implausible difference, it searches for the fewest readings whose omission removes all such differences,
+/// and leaves a difference about as small as usual. If no choice removes them all, all readings stay: a doubtful
+/// reading that stays is reported by `DpuCosts::wide`, but a correct reading that is omitted would be lost. The first
+/// and the last reading stay too if the values before or after them are not known. A counter with mostly large
+/// differences is read too rarely for this test, so its readings are never doubted.
 class DpuDoubts final : public dpu::ElementSink {
 public:
     static constexpr std::size_t most_readings = std::size_t{1} << 20;

@@ -50,7 +50,7 @@ struct DpuFinding {
 
 /// Trace that is missing for a part of the run: it was lost, or deliberately not traced.
 [[nodiscard]] std::vector<DpuFinding> dpu_losses(const DpuSaid& said);
-/// What IDFLT deliberately excludes, in one sentence; empty: nothing.
+/// The events that IDFLT deliberately excludes, in one sentence; empty if there are none.
 [[nodiscard]] std::string dpu_left_out(const DpuSaid& said);
 /// How much of the run the trace covers, from `dpu_losses`, `dpu_doubts` and the exclusion by IDFLT.
 [[nodiscard]] answers::Account dpu_account(const DpuSaid& said, const DpuCosts& costs);

@@ -45,7 +45,7 @@ public:
     [[nodiscard]] bool uncertain() const;
 
 private:
-    /// A run that may still continue.
+    /// A run that may continue.
     struct Open {
         Place last;
         std::optional<std::uint32_t> start;

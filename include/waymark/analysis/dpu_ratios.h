@@ -30,8 +30,7 @@ struct DpuRatio {
 [[nodiscard]] std::vector<DpuRatio> dpu_ratios(const std::vector<std::string>& names);
 
 using DpuRatioRow = std::pair<std::string, answers::Costs>;
-/// A column for each of `ratios`, and one, called `of`, with the subject of the row. Rows without any ratio are
-/// omitted.
+/// A column for each of `ratios`, and a column `of` with the subject of the row. Rows without any ratio are omitted.
 [[nodiscard]] answers::Table ratio_table(const std::string& of, const std::vector<DpuRatio>& ratios,
                                          const std::vector<DpuRatioRow>& rows);
 

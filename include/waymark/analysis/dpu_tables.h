@@ -71,7 +71,7 @@ private:
 [[nodiscard]] std::string function_text(const DpuCode::Function& function);
 /// A context with the capture's name for the task: `user 7 (codec)`.
 [[nodiscard]] std::string context_text(const DpuSaid& said, const dpu::TaskContext& context);
-/// The same, or `<unattributed>`.
+/// The same, or `<unattributed>` for an unknown owner.
 [[nodiscard]] std::string owner_text(const DpuSaid& said, const DpuOwner& owner);
 
 }  // namespace waymark::analysis

@@ -1,24 +1,23 @@
-/// From what sinks kept of each stream to `Answers`: names, call tree, edges, and every instruction of the functions
-/// that ran.
+/// Converts the results of sinks, one for each stream, to `Answers`: names, call tree, edges, and every instruction of
+/// the functions that ran.
 ///
-/// Whether an instruction that is not known to have run could have: for every stretch of lost flow, from the place
-/// where it was lost to the place where it was regained,
+/// An instruction that is not known to have run may have run while flow was lost. For every stretch of lost flow, A is
+/// the place where flow was lost, and B the place where it was regained. These instructions may have run:
 ///
-/// - what can be reached from the first, by the static control flow of its function, without passing the second;
-/// - what of the second's function leads to it, unless only something called was lost (flow came back to where a call
-///   or an exception returns); if both are in one function and the second can be reached from the first, only what lies
-///   on the way;
-/// - all of whoever was seen to call the function of either, for flow may have passed through it.
+/// - the instructions that the static control flow of A's function reaches from A without passing B;
+/// - the instructions of B's function that lead to B, unless only a callee was lost (flow came back to where a call or
+///   an exception returns). If A and B are in one function and B can be reached from A, only instructions on the way
+///   count;
+/// - all functions that were seen to call A's or B's function, since flow may have passed through them;
+/// - if trace was lost, and not turned off, also everything that the functions of A and B and those callers may call.
+///   As soon as one of them branches through a register, that is all code.
 ///
-/// and, where trace was lost rather than turned off, all that the functions of either and those callers may call, which
-/// is everything as soon as they branch through a register.
+/// If the streams are a part of the run, all code could have run in the rest. If the code that ran before the streams
+/// is known (`ran_before`), only that code and the ways of its branches could have run there.
 ///
-/// Where the streams are a part of the run, everything could have run in the rest; of a part before them of which it is
-/// known what ran (`ran_before`), that code and the ways of its branches.
-///
-/// All of that is `not_observed`, everything else that did not run is `not_executed`. Indirect branches other than
-/// returns may lead to every instruction of their function. What was called and left while trace was turned off leaves
-/// no sign, and is not counted among it.
+/// These instructions are `not_observed`; all others that did not run are `not_executed`. Indirect branches other than
+/// returns may lead to every instruction of their function. A function that was called and left while trace was turned
+/// off leaves no trace, and is not included.
 #pragma once
 
 #include <cstdint>
@@ -71,12 +70,12 @@ struct FlowAnswersOptions {
     /// The streams cover a part of the run: any code could have run in the rest, so code that did not run is not
     /// observed.
     bool partial = false;
-    /// Whether an address lies in a file of a program that ran at user level: no handler of an exception does. Null:
-    /// none is known to.
+    /// Whether an address lies in a file of a program that ran at user level; such a file contains no handler of an
+    /// exception. Null: no such file is known.
     std::function<bool(std::uint64_t)> of_user_level{};
     bool lower_bounds = false;  ///< a part of the run is missing, so the results are lower bounds
-    /// Number of stretches of the run in the streams, if the units did not trace between them: counts are then
-    /// estimates. 0: the streams are not such stretches.
+    /// Number of stretches of the run in the streams, if the units did not trace between them; counts are then
+    /// estimates. 0: the streams were traced without such pauses.
     std::uint64_t stretches = 0;
     bool sampled = false;  ///< the streams are samples of branches
     /// Rate of timestamps, in ticks per second; 0: not known.

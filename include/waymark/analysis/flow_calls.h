@@ -1,36 +1,38 @@
-/// Who called whom, from program flow. A stack of calls for each Context ID, and the tree of all that was on it.
+/// Builds the call tree from program flow: a stack of calls for each Context ID, and the tree of all calls on it.
 ///
-/// The rules, for flow that arrives at an address A:
+/// The rules for flow that arrives at an address A:
 ///
-/// - Behind a taken branch that leaves a return address: a call. Its frame waits for that address.
-/// - Behind a return: the topmost frame that waits for A is left, with all above it; but one above that whose function
-///   A lies in is where flow goes on instead. So longjmp and returns that were not traced unwind several frames. Of
-///   several frames of one function, longjmp goes to the topmost one in which setjmp (or the like, by name) returned to
-///   A; a frame that has called _Unwind_Resume is done. Where no symbol names A, the function of the frame of which
-///   the nearest address up to A is known (where it was entered, where it called from) is the one that A lies in. Where
-///   no frame fits, A is in the caller of all that is known: the tree so far hangs below it. But if a function begins
-///   at A, it is a branch like any other.
-/// - An indirect branch into the middle of a function that has a frame, other than on top, goes on in that frame in the
-///   same way: that is how handlers of C++ exceptions are entered.
-/// - A return that leaves more than the topmost frame may be one of a coroutine that gives way. The frames above the
-///   lowest one that was left are kept aside with it. A return, or a branch into the middle of a function, to where no
-///   frame waits, but one kept aside does, takes them up again: they replace the function that switched.
-///   Of several that wait for one address, that is the one that has waited longest.
-/// - After any other branch into another function, and where execution goes on into one without a branch, also amid a
-///   block: a tail call. Its frame lies on that of the function that jumped, and waits for what that waits for: both
-///   are left by one return, and nothing else comes back to the lower one. Amid a function that has led here by tail
-///   calls alone, that function goes on. Of more than CallStacks::most_tails on one another, each replaces the last.
-/// - An exception puts a frame on the stack that waits for the preferred return address, and the handler above it.
-///   If that address is in the next function, as behind a system call, the function is entered when flow returns there.
-///   Behind an exception return, the topmost such frame is left; if A is not what it waits for, flow resumes as below.
-/// - A change of Context ID parks the stack and takes up the other's; flow resumes there.
-/// - Behind lost flow it resumes: in the topmost frame that waits for A or whose function A lies in; where there is
-///   none, the stack starts anew with a function whose caller is not known. Where tracing was only switched off for a
-///   while (TraceOn, enabled) and A is where a function begins, that was called by whatever is on top: also at the
-///   first time, where nothing was traced before. On top of an exception it is a signal handler, or a handler whose
-///   vector is not traced.
+/// - After a taken branch that stores a return address: a call. Its frame waits for that address.
+/// - After a return: the topmost frame that waits for A is left, with all frames above it. But if A lies in the
+///   function of a frame above that one, flow continues in that frame. So longjmp and returns that were not traced
+///   unwind several frames. Among several frames of one function, longjmp continues in the topmost one in which setjmp
+///   (or a similar function, by name) returned to A; a frame that has called _Unwind_Resume is finished. If no symbol
+///   names A, A belongs to the function of the frame with the nearest known address up to A (where it was entered, or
+///   where it called). If no frame fits, A is in the caller of all known frames: the tree so far becomes a child of
+///   that caller. But if a function begins at A, the return counts as another branch.
+/// - An indirect branch into the middle of a function that has a frame, but not the topmost one, continues in that
+///   frame by the same rules: handlers of C++ exceptions are entered like this.
+/// - A return that leaves several frames may be the switch of a coroutine. The frames above the lowest one that was
+///   left are kept aside, together with that one. A return, or a branch into the middle of a function, may lead to an
+///   address for which only a frame kept aside waits. It brings these frames back, and they replace the function that
+///   switched. If several frames wait for one address, the one that has waited longest is taken.
+/// - After any other branch into another function, and where execution enters another function without a branch, even
+///   in the middle of a block: a tail call. Its frame is put on top of the frame of the function that jumped, and waits
+///   for the same address: one return leaves both, and flow never comes back to the lower one. If flow arrives in the
+///   middle of a function that has reached this place only by tail calls, that function continues. At most
+///   CallStacks::most_tails tail calls are stacked; after that, each replaces the last.
+/// - An exception pushes a frame that waits for the preferred return address, and the frame of the handler above it. If
+///   that address is in the next function, as after a system call, the function is entered when flow returns there.
+///   After an exception return, the topmost such frame is left; if it does not wait for A, flow resumes as after a
+///   loss.
+/// - A change of Context ID switches to the other stack, and flow resumes there.
+/// - After lost flow, it resumes in the topmost frame that waits for A or whose function contains A. If there is none,
+///   the stack is cleared and begins with a function whose caller is not known. But if tracing was only switched off
+///   for a while (TraceOn, enabled) and a function begins at A, the topmost frame called that function; this also
+///   applies to the first flow of a stream. On top of an exception, it is a signal handler, or a handler whose vector
+///   is not traced.
 ///
-/// A fork does not know the stack its part begins with (call_stacks.h).
+/// A fork does not know the stack with which its part begins (call_stacks.h).
 #pragma once
 
 #include <cstdint>
@@ -64,16 +66,16 @@ public:
     void join(FlowCalls& fork, FlowCounts& counts);
     /// The end of the stream: all calls end. Not for forks.
     void finish(FlowCounts& counts);
-    /// The end of the stream, but not of the thread; `next` will decode the thread's next stream: all stacks continue
-    /// there, as after tracing was switched off. Call it before `finish`, and before any other use of `next`.
+    /// The stream ends, but its thread continues in `next`, which will decode the thread's next stream. All stacks
+    /// continue there, as after tracing was switched off. Call it before `finish`, and before any other use of `next`.
     void hand_over(FlowCalls& next, FlowCounts& counts);
-    /// What is on the stacks, for `begin_from`. Nothing: flow is not amid a function.
+    /// The contents of the stacks, for `begin_from`; nullopt if flow is not inside a function.
     [[nodiscard]] std::optional<KeptCalls> keep(const FlowCounts& counts);
-    /// Begins where `keep` was called, in this context; before anything is consumed. `last`: the number of
-    /// KeptCalls::last in the blocks that are to come, which `counts` has reached; or nothing.
+    /// Continues from the place where `keep` was called, in this context. Call it before anything is consumed. `last`:
+    /// the number that the block KeptCalls::last has in the stream to come, which `counts` has reached; or nothing.
     void begin_from(const KeptCalls& kept, std::optional<std::uint32_t> last, const flow::Context& context,
                     FlowCounts& counts);
-    /// What was counted so far is forgotten, and so are calls that were left; the stacks stay. `context`: the one now.
+    /// Clears all counts and the calls that have ended; the stacks stay. `context`: the current one.
     void count_anew(const flow::Context& context, FlowCounts& counts);
     /// Calls that earlier streams made and handed over: FlowCounts::carried has their costs until they returned.
     [[nodiscard]] const std::vector<CarriedCall>& carried() const { return stacks_.carried(); }
@@ -83,7 +85,7 @@ public:
     /// After `finish`: work at each exception level.
     [[nodiscard]] const FlowLevels& levels() const { return levels_; }
 
-    /// What did not fit.
+    /// Numbers of what was left out, because there was no room.
     [[nodiscard]] const LeftOut& left_out() const { return stacks_.left_out(); }
     /// Number of repeats (flow::Repeat) that were applied in one step.
     [[nodiscard]] std::uint64_t repeated() const { return stacks_.repeated(); }
@@ -128,7 +130,7 @@ private:
     bool open_;
     CallStacks stacks_;
 
-    // Where flow is.
+    // The state of flow.
     bool plain_ = false;  // only counting is needed: the state below is unused
     Wait wait_ = Wait::no;
     std::uint32_t wait_edge_ = no_edge;    // the edge after which calls wait

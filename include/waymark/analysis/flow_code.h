@@ -44,7 +44,7 @@ enum class Effect : std::uint8_t {
     leaves             ///< to a known place in another function
 };
 
-/// Where flow arrives.
+/// A place at which flow arrives.
 struct Arrival {
     std::uint64_t address{};
     FunctionId home = no_function;   ///< the function, or the section if there is no symbol
@@ -66,7 +66,7 @@ public:
         Effect effect{};
         bool crosses{};  ///< the block has Crossings; `effect` is not `stays`
     };
-    /// Amid a block, execution goes on into another function without a branch.
+    /// A place within a block where execution enters another function without a branch.
     struct Crossing {
         std::uint32_t block{};
         std::uint32_t instructions{};  ///< of the block that come before it

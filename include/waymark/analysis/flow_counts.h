@@ -20,7 +20,7 @@ namespace waymark::analysis {
 struct Work {
     std::uint64_t instructions{}, cycles{};
     Work& operator+=(const Work& o) {
-        // Loaded one after the other: a load of both at once would wait for a store of one.
+        // Loaded one after the other: one load of both would wait for the store of a single one.
         instructions += o.instructions;
         if (o.cycles != 0) cycles += o.cycles;
         return *this;
@@ -46,7 +46,7 @@ struct WaySum {
     friend bool operator==(const WaySum&, const WaySum&) = default;
 };
 
-/// A call made by an earlier source of the same thread that had not returned when that source ended. Its frame
+/// A call that an earlier source of the same thread made, and that had not returned when that source ended. Its frame
 /// continues in the next source (FlowCalls::hand_over), which does not have the block.
 struct CarriedCall {
     flow::Block block;  ///< the block that ends with the call
@@ -112,7 +112,7 @@ public:
         code.extend(known, blocks);
         make_room();
     }
-    /// All blocks that any thread has met.
+    /// Makes room for all blocks that any thread has met.
     void reach(FlowCode& code) {
         code.extend(known, {});
         make_room();
@@ -122,7 +122,7 @@ public:
         recent_.resize(known.edges.size());
         block_cycles.resize(known.blocks.size());
     }
-    /// Nothing was counted.
+    /// Sets all counts to zero.
     void count_anew() {
         FlowCounts fresh;
         fresh.known = std::move(known);
@@ -148,7 +148,7 @@ public:
         }
         return &sums_[recent - 1];
     }
-    /// The number for `sum`; 0 if it is not known.
+    /// The number of the known way `sum`; 0 if it is not known.
     [[nodiscard]] std::uint32_t known_way(std::uint32_t edge, std::uint64_t to) const {
         if (edge >= first_carried) return 0;
         const std::uint32_t recent = recent_[edge];

@@ -29,12 +29,12 @@ struct LevelSum {
     friend bool operator==(const LevelSum&, const LevelSum&) = default;
 };
 
-/// Takes the contexts of a stream, or of a part of one, with the work up to each. Work before the first context belongs
-/// to the level in which the previous part ended.
+/// Takes the contexts of a stream, or of a part of a stream, each with the work done before it. Work before the first
+/// context belongs to the level in which the previous part ended.
 class FlowLevels {
 public:
     void change(const flow::Context& context, const Work& done);
-    /// The first one, where that much was done before, which is in no sum.
+    /// Begins with the first context. The work done before it is in no sum.
     void begin(const flow::Context& context, const Work& done);
     /// Adds all work so far to the sums.
     void close(const Work& done);

@@ -30,7 +30,7 @@ public:
         CallObserver* observer = nullptr;
         FlowCalls::Limits limits{};
     };
-    /// `code` is borrowed, and belongs to this stream alone. `offset` is called while its offsets are valid.
+    /// `code` is borrowed, and only this stream uses it. `offset` is called while its offsets are valid.
     FlowSink(FlowCode& code, MapOffset offset, const Options& options);
 
     void consume(const flow::Batch& batch) override;
@@ -51,11 +51,11 @@ public:
     /// will take the thread's next stream and must be unused.
     void hand_over(FlowSink& next);
 
-    // With calls alone, and not for forks.
+    // Only for sinks that count calls; not for forks.
 
-    /// What FlowCalls::keep gives.
+    /// The result of FlowCalls::keep.
     [[nodiscard]] std::optional<KeptCalls> keep() { return calls_.keep(own_counts()); }
-    /// Begins there (FlowCalls::begin_from), before anything is consumed. `table`: of the decoder.
+    /// Begins at kept calls (FlowCalls::begin_from), before anything is consumed. `table`: the decoder's table.
     void begin_from(const KeptCalls& kept, const flow::Context& context, flow::BlockTable& table);
     /// Forgets what was counted so far (FlowCalls::count_anew).
     void count_anew(const flow::Context& context);

@@ -24,7 +24,7 @@ public:
     /// Sets the sink that receives the ranges; call it first.
     void lead_to(flow::Sink& next) { next_ = &next; }
 
-    /// The stream begins amid a longer one, behind that many instructions of ranges.
+    /// The stream begins in the middle of a longer one, after this number of instructions in ranges.
     void begin_behind(std::uint64_t instructions) { all_ = instructions; }
 
     void consume(const flow::Batch& batch) override;

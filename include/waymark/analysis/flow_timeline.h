@@ -28,7 +28,7 @@ public:
         std::uint64_t at{}, ticks{};
         friend bool operator==(const Anchor&, const Anchor&) = default;
     };
-    /// What a timeline that begins amid a stream, before its window, has to know of what came before.
+    /// Facts about the stream before the window, for a timeline that begins in the middle of a stream.
     struct Before {
         std::vector<std::optional<std::uint32_t>>
             tracks{};                   ///< Context IDs of calls, in the order of their first sight
@@ -69,7 +69,7 @@ public:
     /// By track: its Context ID.
     [[nodiscard]] const std::vector<std::optional<std::uint32_t>>& tracks() const { return tracks_; }
     [[nodiscard]] std::uint64_t resolution() const { return resolution_; }
-    /// Positions between which the pieces are. A window in cycles begins and ends where calls change.
+    /// Positions that bound the pieces. A window in cycles begins and ends where calls change.
     [[nodiscard]] std::uint64_t begin() const { return begin_; }
     [[nodiscard]] std::uint64_t end() const { return end_; }
     [[nodiscard]] bool cycles() const { return cycles_; }
@@ -78,7 +78,7 @@ public:
 private:
     static constexpr std::size_t nothing = ~std::size_t{0};
     [[nodiscard]] std::uint64_t at(const Work& now) const { return cycles_ ? now.cycles : now.instructions; }
-    /// False: there are too many already.
+    /// Returns false if there are already too many marks.
     bool note(std::uint64_t at, answers::TimelineMark::Kind kind, std::uint32_t number);
     void look(const Work& now);
     void cut_pieces();
@@ -115,13 +115,13 @@ class TickMap {
 public:
     explicit TickMap(std::vector<FlowTimeline::Anchor> anchors) : anchors_(std::move(anchors)) {}
     [[nodiscard]] std::uint64_t ticks(std::uint64_t at) const;
-    /// Two timestamps; `passed`: work between them.
+    /// The interval between two timestamps; `passed`: work between them.
     struct Interval {
         std::uint64_t ticks{}, passed{};
     };
     void add_intervals(std::vector<Interval>& out) const;
-    /// How inaccurate positions may be: for 95 % of the work, and at most. A thread that slept is one long interval in
-    /// which little ran.
+    /// Uncertainty of positions: for 95 % of the work, and at most. A thread that slept is one long interval in which
+    /// little ran.
     struct Uncertainty {
         std::uint64_t usual{}, most{};
     };

@@ -1,5 +1,5 @@
-/// The stacks of calls at a place of a stream, so that counting calls can begin there (FlowCalls::keep): for an index
-/// of places, and for counting a part of a stream alone.
+/// The stacks of calls at a place of a stream, so that call counting can begin there (FlowCalls::keep). Used by an
+/// index of places, and to count a part of a stream.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct StackKey {
     friend auto operator<=>(const StackKey&, const StackKey&) = default;
 };
 
-/// A frame of a stack (CallFrame) without what was counted in it.
+/// A frame of a stack (CallFrame), without its counts.
 struct KeptFrame {
     CodeFunction function{};  ///< where flow is in it
     CodeFunction entry{};     ///< the function that was called
@@ -46,7 +46,7 @@ struct KeptStacks {
     friend bool operator==(const KeptStacks&, const KeptStacks&) = default;
 };
 
-/// Calls amid a function: nothing waits for what runs next.
+/// The calls at a place inside a function: no frame waits for the next instruction.
 struct KeptCalls {
     KeptStacks stacks{};
     std::optional<flow::Block> last{};  ///< what ran last, if nothing came between

@@ -1,10 +1,10 @@
-/// What repeats (flow::Repeat) do to a stack of calls, remembered: which frames they take off and put on, and all they
-/// add to sums. One that comes again where the stack is as it was then costs one addition; the sums are made of that
-/// later. CallStacks learns what a repeat does while it is done step by step.
+/// Remembers the effects of repeats (flow::Repeat) on a stack of calls: the frames that they remove and add, and their
+/// additions to sums. If a repeat occurs again with the stack in the same state, it costs one addition; the sums are
+/// computed later. CallStacks learns the effect of a repeat while it performs the repeat step by step.
 ///
-/// Where a repeat begins decides all it does, together with the frames that it takes off: what these wait for, and who
-/// called them. So it is remembered by its number, the node and the function of the frame on top, and the branch that
-/// leads into it where what that does is not done yet; frames below are compared.
+/// The place where a repeat begins decides its whole effect, together with the frames that it removes: the addresses
+/// for which they wait, and their callers. So a repeat is remembered by its number, the node and the function of the
+/// topmost frame, and the branch that leads into it, if that branch is not applied yet. Frames below are compared.
 #pragma once
 
 #include <array>
@@ -42,7 +42,7 @@ struct CallFrame {
     std::uint64_t again = nothing;           ///< where setjmp or the like last returned to in this frame
 };
 
-/// How repeats are kept.
+/// How repeats are remembered.
 struct RepeatMemory {
     unsigned log2_size = 10;  ///< 1 to 14: the logarithm of the number of remembered repeats
     bool eager = false;       ///< remember at first occurrence, and always look up
@@ -77,7 +77,7 @@ struct alignas(64) KnownRepeat {
         std::uint32_t node{}, calls{};
         std::uint64_t instructions{};
     };
-    /// The addition of the repeat to a way.
+    /// The repeat's addition to the count of a way.
     struct Turn {
         Way way;
         std::uint32_t times{}, returns{};
@@ -99,7 +99,7 @@ struct alignas(64) KnownRepeat {
     Pop popped{};        ///< the first one
     CallFrame pushed{};  ///< the first frame that is left at the end; `at`: number of instructions before its push
 
-    /// Members that are not read for each repetition.
+    /// Members that are not read at each repetition.
     struct Rest {
         std::array<Pop, most_pops - 1> popped{};
         std::array<CallFrame, most_pushes - 1> pushed{};
@@ -116,7 +116,8 @@ struct alignas(64) KnownRepeat {
     };
 };
 
-/// A fixed number of remembered repeats: each has a slot determined by its beginning, where it evicts another.
+/// A fixed number of remembered repeats. The beginning of a repeat determines its slot; a new repeat evicts the old one
+/// from its slot.
 class KnownRepeats {
 public:
     explicit KnownRepeats(const RepeatMemory& options) : options_(options) {}
@@ -151,7 +152,7 @@ public:
     [[nodiscard]] std::uint64_t hits() const { return hits_; }
     [[nodiscard]] KnownRepeat::Rest& rest(const KnownRepeat& known) { return rests_[slot(known)]; }
     [[nodiscard]] const KnownRepeat::Rest& rest(const KnownRepeat& known) const { return rests_[slot(known)]; }
-    /// `find` found none. Returns whether the repeat is to be remembered.
+    /// Call it after `find` found nothing. Returns whether the repeat should be remembered.
     [[nodiscard]] bool missed(const KnownRepeat::Begin& begin);
     /// Remembers a repeat. Calls add(known, rest) for the one that it evicts, if that one has repetitions that are not
     /// in the sums.
@@ -222,7 +223,7 @@ public:
     void ran(std::uint32_t node, const Work& work);
     void called(std::uint32_t node);
     void left_out() { ++rest_.left_out; }
-    /// `frames`: number of frames on the stack, including it.
+    /// `frames`: number of frames on the stack, including the new one.
     void pushed(std::size_t frames) {
         if (frames > first_ && frames - first_ > known_.rise) known_.rise = static_cast<std::uint8_t>(frames - first_);
     }
@@ -232,7 +233,7 @@ public:
         ++t.returns;
         t.inclusive += instructions;
     }
-    /// A frame from before the repeat returns; `frames` are left.
+    /// A frame from before the repeat returned; `frames` remain on the stack.
     void popped(std::size_t frames, const KnownRepeat::Pop& pop);
     /// A function has replaced the function of the topmost of `frames` frames.
     void replaced(std::size_t frames, const Arrival& by) {

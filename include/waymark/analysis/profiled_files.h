@@ -45,11 +45,11 @@ struct ProfileCover {
     bool has_account{};           ///< false: it is not known how much of the run was decoded
     bool open_ended{};            ///< a part has no size in instructions, so the share is an upper bound
     bool estimated{};             ///< counts are estimates
-    /// A sentence on how much of the run it covers.
+    /// A sentence that states how much of the run the profile covers.
     [[nodiscard]] std::string text() const;
     std::vector<std::string> sentences;  ///< for each image that ran, and for code without a file
 };
-/// `in_profile`: whether an image is in the profile; `quality`: of images whose lines were looked up.
+/// `in_profile`: whether an image is in the profile. `quality`: results for the images whose lines were looked up.
 [[nodiscard]] ProfileCover profile_cover(const answers::Answers& answers,
                                          const std::function<bool(answers::Index)>& in_profile,
                                          const std::map<answers::Index, ImageQuality>& quality);

@@ -73,10 +73,11 @@ struct Quality {
     [[nodiscard]] std::uint64_t damaged_bytes() const;
 };
 
-/// Facts about Quality::without_address: how many are of SVE, and why those have none; empty: nothing.
+/// A sentence about Quality::without_address: how many samples are SVE operations, and why these have no address; empty
+/// if there are none.
 [[nodiscard]] std::string why_no_address(const Quality& quality);
 
-/// Why there is not one sample.
+/// The reason why there are no samples.
 [[nodiscard]] std::string why_no_samples(const SampleCapture& capture, const Quality& quality);
 
 [[nodiscard]] Quality quality_of(const SampleCapture& capture, const SampleTotals& totals);

@@ -1,8 +1,8 @@
-/// Cache lines that several threads use, one of which writes: whether they touch the same bytes (true sharing) or only
-/// the same line (false sharing). Two passes over the samples: the first finds lines worth keeping in memory that does
-/// not grow, the second keeps what was done to them.
+/// Cache lines that several threads use, at least one of which writes: whether they touch the same bytes (true sharing)
+/// or only the same line (false sharing). There are two passes over the samples. The first finds candidate lines, in
+/// constant memory; the second keeps the accesses to them.
 ///
-/// A sample shows where an access begins, not how wide it is: accesses at different offsets may still overlap.
+/// A sample shows where an access begins, not how wide it is: accesses at different offsets may overlap.
 #pragma once
 
 #include <cstdint>
@@ -82,7 +82,7 @@ struct SharedLine {
     LineKey key;
     Kind kind{};
     std::uint64_t loads{}, stores{}, total{}, from_other{};
-    /// Samples at offsets that no other accessor writes, while another one writes elsewhere in the line.
+    /// Samples at offsets that no other accessor writes, while another accessor writes elsewhere in the line.
     std::uint64_t apart{};
     std::uint32_t accessors{}, writers{};
     std::vector<LineAccess> accesses;  ///< sorted by offset, accessor, stores last, address

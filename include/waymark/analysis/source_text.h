@@ -19,7 +19,7 @@ struct SourceSearch {
     std::vector<std::filesystem::path> debug_folders{};
 };
 
-/// Why an existing file is not read, in the words of a finding.
+/// The reason why an existing file is not read, as part of a finding.
 struct RefusedSource {
     std::string path, why;
 };

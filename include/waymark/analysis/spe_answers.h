@@ -39,7 +39,7 @@ public:
     /// Time of the first sample; meaningless if `empty`.
     [[nodiscard]] std::uint64_t first_ticks() const { return first_ticks_; }
     [[nodiscard]] std::uint64_t last_ticks() const { return last_ticks_; }
-    /// The number of a bin is its first tick, shifted right by this number of bits.
+    /// The number of a bin is its first tick shifted right by this number of bits.
     [[nodiscard]] unsigned shift() const { return shift_; }
     [[nodiscard]] static std::uint64_t count(const Bins& bins, std::uint64_t bin) { return bins[bin % most_bins]; }
     [[nodiscard]] const std::map<std::uint32_t, Bins>& cpus() const { return cpus_; }

@@ -80,7 +80,7 @@ public:
     [[nodiscard]] answers::Table places(const SharedLine& line) const;
     /// For programs: a row for each access. With `of_lines`, also its line.
     [[nodiscard]] answers::Table accesses(const std::vector<SharedLine>& lines, bool of_lines) const;
-    /// Variables in a line, at most three.
+    /// Names of up to three variables in a cache line.
     [[nodiscard]] std::string variables_of(const SharedLine& line) const;
 
 private:
