@@ -53,7 +53,7 @@ constexpr std::array<AccountRule, account_reasons> rules{{
     {Reason::handlers, not_traced, "exception whose handler the unit left out",
      "exceptions whose handlers the unit left out", "exception levels or filters turned trace off at an exception",
      true, false, Hides::reachable, false},
-    // The user programmed the unit to trace a part, and has all of that part.
+    // The user programmed the unit to trace a part, and the capture has all of that part.
     {Reason::off, not_traced, "stretch in which the unit was off", "stretches in which the unit was off",
      "filters, start/stop logic or enable bits turned trace off, and on again", true, false, Hides::anything, false},
     left_out(Reason::held, "stretch in which software held trace", "stretches in which software held trace",

@@ -30,8 +30,8 @@ std::vector<FunctionCosts> function_costs(const Answers& answers, bool interrupt
         return result;
     }
     for (FunctionCosts& f : result) f.inclusive.resize(answers.metrics.size());
-    // Parents precede their children. Going from last to first, every node's sum is complete when it is added to its
-    // parent's.
+    // Parents precede their children. From the last node to the first, every node's sum is complete before it is added
+    // to its parent's sum.
     std::vector<Costs> sums(answers.calls.size());
     for (std::size_t i = answers.calls.size(); i-- > 0;) {
         const CallNode& node = answers.calls[i];

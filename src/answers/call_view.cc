@@ -122,7 +122,7 @@ public:
         }
         for (Track& track : tracks_) {
             std::ranges::sort(track.lost);
-            // The latest end among all that began so far.
+            // The latest end of all intervals that have begun so far.
             for (std::size_t i = 1; i < track.lost.size(); ++i)
                 track.lost[i].second = std::max(track.lost[i].second, track.lost[i - 1].second);
         }
@@ -148,7 +148,7 @@ private:
     std::set<Index> unknown_;  // functions with an unknown caller
 };
 
-/// The smallest length that at least this part of the calls do not exceed.
+/// The smallest length that is not exceeded by at least this part of the calls.
 std::uint64_t percentile(const std::vector<std::uint64_t>& sorted, std::uint64_t per_cent) {
     return sorted[(sorted.size() * per_cent + 99) / 100 - 1];
 }
@@ -219,7 +219,7 @@ Result<View> call_view(const Answers& answers, const CallOptions& options) {
 
     const Cuts cuts(answers);
     Walk walk(answers, wanted, options);
-    // Some functions have more calls on the timeline than calls that were seen to begin: those were running when
+    // Some functions have more calls on the timeline than calls whose beginning was seen: the others were running when
     // tracing was turned on.
     std::uint64_t all_calls = 0, on_timeline = 0;
     for (const CallNode& node : answers.calls)

@@ -27,8 +27,8 @@ bool have_one_build(const Answers& a, const Answers& b) {
                        [&](const Image& image) { return builds.contains(build_key(image.build_id)); });
 }
 
-/// Reports what the programming of the unit excluded from one capture and not from the other. The kinds of exceptions
-/// that occur, and so the handlers that are left out, depend on the run.
+/// Reports what the programming of the unit excluded from only one of the captures. The kinds of exceptions that occur
+/// depend on the run, and so do the handlers that are left out.
 Account not_traced_alone(const Answers& side, const Answers& opposite) {
     Account out;
     for (const AccountRow& row : side.account) {

@@ -41,7 +41,7 @@ public:
                     fmt::format("{} has code without names on both sides, of two builds: it is compared as a whole",
                                 both_names(key, pair)));
     }
-    /// Says what grew more than is allowed.
+    /// Reports what grew more than allowed.
     void judge(View& view) const {
         using enum Finding::Severity;
         bool any = false;
@@ -148,8 +148,8 @@ private:
                                    fmt::join(several, ", "), advice));
         return !unnamed.empty() || !several.empty();
     }
-    /// Functions that --only selects and that only one side has. A function that was inlined, renamed or never called
-    /// cannot have grown, but it was not compared either.
+    /// Functions that --only selects and that exist on one side only. A function that was inlined, renamed or never
+    /// called cannot have grown, but it was not compared either.
     [[nodiscard]] bool doubt_missing(View& view) const {
         bool any = false;
         for (const std::string& word : names_.only().words(Only::Kind::function)) {

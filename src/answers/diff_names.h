@@ -33,9 +33,9 @@ public:
     void divide(const Answers& before, const Answers& after, const std::vector<FunctionCosts> (&costs)[2],
                 const DiffImages& images);
     [[nodiscard]] const RowKey& row(bool before, Index function) const { return rows_[!before][function]; }
-    /// The row combines functions that cannot be told apart.
+    /// Whether the row combines functions that cannot be told apart.
     [[nodiscard]] bool is_several(const RowKey& row) const { return several_.contains(row); }
-    /// The source file of some of these functions is not known, though debug information would contain it.
+    /// Whether the source file of some of these functions is not known, although debug information would contain it.
     [[nodiscard]] bool lacks_sources(const RowKey& row) const { return lack_sources_.contains(row); }
     /// Selects what --only names. A function selected by name is selected on both sides, in any image. A function of a
     /// selected source file or image is selected on both sides if both have it in that image. For an image that the

@@ -39,7 +39,7 @@ struct DiffChange {
     bool unnamed{};        ///< code without a symbol
     [[nodiscard]] std::int64_t change() const { return difference(after.cost, before.cost); }
 };
-/// What was spent.
+/// Total costs.
 struct DiffSums {
     std::uint64_t all{};     ///< total cost, the base of shares
     std::uint64_t chosen{};  ///< total cost of what --only selects
@@ -73,7 +73,7 @@ public:
 
     /// The images in which a row's code cannot be compared function by function; null if it can.
     [[nodiscard]] const ImagePair* uncompared(const DiffChange& row) const;
-    /// Its growth cannot be judged: the other side lacks symbols for this code.
+    /// Whether its growth cannot be judged, because the other side lacks symbols for this code.
     [[nodiscard]] bool is_unjudged(const Row& row) const;
     enum class Limit : std::uint8_t { of_all, of_itself, count };
     [[nodiscard]] bool exceeds(const DiffChange& row, Limit limit) const;

@@ -40,7 +40,7 @@ inline std::uint32_t checksum(Bytes bytes, std::uint32_t before = 0) {
 template <class T>
 concept Scalar = std::integral<T> || std::same_as<T, std::string>;
 
-/// A list of numbers or texts is a table of one column.
+/// A list of numbers or of texts is stored as a table with one column.
 template <class W, class T>
 void item_fields(W& w, T& value) {
     constexpr std::string_view what = "of the list";

@@ -418,8 +418,7 @@ private:
         return std::move(out_);
     }
 
-    /// Finds a malformed build ID or path: programs and files are searched for by these, and files are named after
-    /// them.
+    /// Finds a malformed build ID or path. Build IDs and paths are used to search for files and to name files.
     [[nodiscard]] std::optional<std::string> wrong_name() const {
         const auto no_path = [](std::string_view text) { return text.find('\0') != text.npos; };
         if (no_path(out_.capture)) return "the name of its capture has a NUL byte; it is damaged";

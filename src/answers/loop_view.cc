@@ -56,7 +56,7 @@ bool interrupts_trace(AccountReason reason) {
         // Samples show no loops.
         case AccountReason::sampled:
         case AccountReason::collided:
-        // All that ran was followed: tables, contexts and functions lack something, not the trace.
+        // Everything that ran was followed: tables, contexts or functions are incomplete, but not the trace.
         case AccountReason::not_kept:
         case AccountReason::shared_address:
         case AccountReason::no_context:

@@ -8,7 +8,8 @@ namespace waymark::answers {
 
 namespace {
 
-/// Calls `use(row, by)` for each row, with the indices of the sum. `by`: how far its function's code has to be moved.
+/// Calls `use(row, by)` for each row, with the indices of the sum. `by`: distance by which the code of the row's
+/// function has to be moved.
 template <class Row, class Use>
 void each_moved(std::vector<Row>& rows, const Answers& a, const MergedNames& names, const RowMover::Maps& maps,
                 Index Row::*function, Use&& use) {
@@ -158,8 +159,8 @@ void MergedCode::add_image_code(Answers& a, const RowMover::Maps& maps) {
 }
 
 void MergedCode::add_calls(Answers& a, const RowMover::Maps& maps) {
-    // Answers from ranges alone have no functions, and say so. For any other input without a tree the tree is unknown,
-    // so it is unknown for the sum.
+    // Answers from ranges alone have no functions, and state this. For any other input without a call tree, the tree is
+    // unknown, so it is unknown for the sum.
     if (has_only_ranges(a)) return;
     calls_known_ &= !a.calls.empty();
     if (!calls_known_) return calls_.clear();

@@ -13,7 +13,7 @@ namespace waymark::answers {
 
 namespace {
 
-/// The metric that tables are sorted by comes first.
+/// The metric by which tables are sorted comes first.
 auto metric_key(const Metric& m) {
     constexpr std::array<std::string_view, 3> first{"instructions", "cycles", "samples"};
     return std::tuple(std::find(first.begin(), first.end(), m.name) - first.begin(), std::string_view(m.name),
@@ -258,7 +258,7 @@ std::uint64_t MergedNames::shift_of_function(const Answers& a, const RowMover::M
 
 RowMover::Maps MergedNames::finish(Answers& out) {
     RowMover::Maps maps;
-    // Their order needs the sources, which are moved away below.
+    // Their order needs the sources, which are moved below.
     std::vector<Index> parents;
     for (const InlinedCall& call : inlined_) parents.push_back(call.parent);
     const std::vector<Index> order = tree_order(parents, [&](Index a, Index b) { return sibling_before(a, b); });

@@ -35,7 +35,7 @@ public:
 
     /// Moves the tables into the result. Returns the indices of the sum's rows in it.
     [[nodiscard]] RowMover::Maps finish(Answers& out);
-    /// After finish(): how far addresses of a function's code in the sum have to be moved.
+    /// After finish(): distance by which addresses of a function's code in the sum have to be moved.
     [[nodiscard]] std::uint64_t shift_to_result(Index function) const {
         return function < shifts_.size() ? shifts_[function] : 0;
     }

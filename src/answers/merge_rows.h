@@ -216,7 +216,7 @@ std::vector<Index> tree_order(const std::vector<Index>& parents, Before&& before
     }
     return out;
 }
-/// The position of each node in such an order.
+/// The position of each node in that order.
 inline IndexMap places_in(const std::vector<Index>& order) {
     IndexMap out(order.size());
     for (Index place = 0; place < order.size(); ++place) out[order[place]] = place;

@@ -163,7 +163,7 @@ void MergedTimelines::add(Answers& a, const RowMover::Maps& maps) {
     for (std::size_t n = 0; n < samples.size(); ++n) {
         const TrackSpan span{samples[n].track, n + 1 < samples.size() ? samples[n + 1].track
                                                                       : static_cast<Index>(timeline.tracks.size())};
-        // The file was not made by merging.
+        // The input was not made by merging.
         if (span.first >= span.end || span.end > timeline.tracks.size()) continue;
         Sample sample{samples[n]};
         sample.tracks.assign(timeline.tracks.begin() + span.first, timeline.tracks.begin() + span.end);

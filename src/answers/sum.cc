@@ -87,8 +87,8 @@ private:
                         });
         }
     }
-    /// Notes what the functions of the sum would lack of an input without any, if others have functions. Inputs that
-    /// lack functions by themselves are complete.
+    /// If this input has no functions, but others have, records the functions that the sum lacks. Inputs that lack
+    /// functions by themselves are complete.
     void note_functions(const Answers& a) {
         const bool was_noted = has_reason(a.account, AccountReason::no_functions);
         some_functions_ |= was_noted || !a.calls.empty() || !a.instructions.empty();
@@ -100,7 +100,7 @@ private:
         waymark::answers::add(without_functions_,
                               {.reason = AccountReason::no_functions, .instructions = instructions});
     }
-    /// Code that no input shows as executed may have run in those without functions.
+    /// Code that no input shows as executed may have run in the inputs without functions.
     void account_for_functions() {
         if (some_functions_) waymark::answers::add(out_.account, without_functions_);
         if (!has_reason(out_.account, AccountReason::no_functions)) return;

@@ -40,7 +40,7 @@ namespace waymark::capi {
 
 namespace {
 
-/// The source type that the option `protocol` means: a name as the command line has it, or a type as captures spell it.
+/// The source type for the option `protocol`: a name as on the command line, or a type as captures spell it.
 Result<std::string> source_type_of(const std::string& name) {
     if (const pipeline::Protocol* protocol = pipeline::protocol_of_option(name)) return protocol->type_of_option(name);
     if (pipeline::protocol_of(name) != nullptr) return name;
@@ -69,7 +69,7 @@ Result<std::vector<std::uint8_t>> trace_ids_of(const std::vector<std::string>& t
     return out;
 }
 
-/// Trace that only the options describe.
+/// Trace that is described by options alone.
 Result<capture::Capture> described_capture(const wm_options& options, const std::string& path) {
     const doctor::CaptureInput& input = options.input;
     capture::RawOptions raw;
@@ -119,7 +119,7 @@ Result<capture::Capture> described_capture(const wm_options& options, const std:
     return out;
 }
 
-/// Options that are needed to describe bytes, and that the command line does not have.
+/// Whether options describe bytes that the command line cannot describe.
 bool is_described(const wm_options& options) {
     return !options.registers.empty() || !options.core.empty() ||
            (!options.input.protocol.empty() && pipeline::protocol_of_option(options.input.protocol) == nullptr);

@@ -6,7 +6,7 @@ namespace waymark::capi {
 
 namespace {
 
-/// The error if there is no memory to describe the original one.
+/// The error used when there is no memory to describe the original one.
 wm_error exhausted{WM_NO_MEMORY, "memory is exhausted", {}};
 
 wm_status status_of(Errc code) {

@@ -33,7 +33,7 @@ struct Callbacks {
     }
 };
 
-/// Of one stream.
+/// The common part of sinks for one stream.
 class StreamSink : public flow::Sink {
 public:
     StreamSink(const wm_source& source, const pipeline::StreamInfo& stream, Callbacks& callbacks)

@@ -295,7 +295,8 @@ wm_status wm_model_exception(wm_model* model, const char* kind, uint64_t preferr
                               fmt::format("there is no exception '{}'; known are {}", kind, capi::exception_names()));
         if (!model->started || model->finished || model->away)
             return capi::fail(error, WM_USAGE, "an exception is taken where nothing is executed");
-        // The instruction set in which execution would have continued: that of a direct branch's target, or the same.
+        // The instruction set in which execution would have continued: the instruction set of a direct branch's target,
+        // or the same.
         isa::Isa isa = model->here.isa;
         if (model->pending && model->pending->instruction.waypoint == isa::Waypoint::direct &&
             model->pending->instruction.target.value == preferred_return)

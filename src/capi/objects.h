@@ -90,7 +90,7 @@ wm_status missing(wm_error** error, std::string_view function, std::string_view 
     return std::clamp(jobs == 0 ? std::thread::hardware_concurrency() : jobs, 1U, most);
 }
 
-/// Fills a structure of the caller, up to the size that the caller was compiled with (`struct_bytes`).
+/// Fills a structure of the caller, up to the structure's size in the caller's version of the header (`struct_bytes`).
 template <class T>
 void fill(T* into, T value) {
     const std::size_t known = into->struct_bytes;

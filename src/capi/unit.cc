@@ -67,12 +67,12 @@ private:
     std::string known_;
 };
 
-/// Memory that a caller asks for stays within this.
+/// Maximum size of the memory that a caller requests.
 constexpr std::uint64_t most_memory = std::uint64_t{1} << 30;
 
 }  // namespace
 
-/// A unit; what a kind of unit does not have is refused.
+/// A unit. Operations that this kind of unit lacks are refused.
 class ModelledUnit {
 public:
     ModelledUnit() = default;
@@ -503,7 +503,7 @@ public:
             }
         const auto totals = in.wire;
         for (std::uint64_t n = 0; n < cycles; ++n) {
-            // Evenly: what came up to the end of this cycle, less what came before it.
+            // Distributes the totals evenly over cycles: the part up to the end of this cycle, less the part before it.
             for (std::size_t w = 0; w < totals.size(); ++w)
                 in.wire[w] = share(totals[w], n + 1, cycles) - share(totals[w], n, cycles);
             note(model_.step(in), mistakes);
@@ -533,16 +533,16 @@ private:
             if (!f.reserved() && f.name == name) return f;
         return std::nullopt;
     }
-    /// The register that a write of one field writes otherwise.
+    /// The bits of a register outside one field, as a write of that field leaves them.
     [[nodiscard]] std::uint64_t others(const dpu::Registers::About& about) const {
-        // 1 would clear the other flags.
+        // Writing 1 would clear the other flags.
         if (about.access == dpu::Permission::write_1_to_clear) return 0;
-        // The model shows EN and TMPDIS of DP_TC only when they are in force.
+        // The model shows EN and TMPDIS of DP_TC only when they are in effect.
         const auto written = written_.find(about.offset);
         return written != written_.end() ? written->second : model_.read(about.offset);
     }
 
-    /// The first mistake, and how many there are: a run may have one in every cycle.
+    /// The first mistake, and the number of mistakes: a run may have one in every cycle.
     struct Mistakes {
         std::string first;
         std::uint64_t count = 0;
@@ -631,14 +631,14 @@ wm_status with_unit(const char* function, wm_unit* unit, wm_error** error, F&& f
     });
 }
 
-/// An operation of a program that was compiled with a header of this or another version.
+/// An operation of a program, which may be compiled with another version of the header.
 wm_operation operation_at(const void* first, std::size_t bytes) {
     wm_operation out{};
     std::memcpy(&out, first, std::min(bytes, sizeof out));
     return out;
 }
 
-/// What `f` returns of the unit's model, lent to the caller; nothing if there is no memory for it.
+/// The result of `f` for the unit's model, lent to the caller; nothing if there is no memory for it.
 template <class F>
 size_t lend(wm_unit* unit, const uint8_t** to, F&& f) noexcept {
     size_t count = 0;

@@ -135,7 +135,7 @@ struct Completeness {
 /// Whether some part of the run is in another state than observed.
 [[nodiscard]] bool is_part_of_run(const Account& account);
 
-/// The clauses of the sentence below, one for each state that occurs.
+/// The clauses of the sentence below, one for each occurring state.
 [[nodiscard]] std::vector<std::string> account_clauses(const Account& account);
 /// How much of the run is covered, in one sentence without a full stop: `observed 61,081 instructions; lost: 3 FIFO
 /// overflows; not decoded: 2 stretches without an image (libm.so)`. Empty for an empty account.

@@ -50,12 +50,13 @@ struct Image {
     /// Whether the image's file has the symbols of all functions. nullopt: the image has no file, or the file is
     /// unknown.
     std::optional<bool> has_symbols{};
-    /// Code that never ran is known too: `has_symbols`, and all code of the image is known. Otherwise only executed
-    /// code, and code covered by its symbols, is known.
+    /// Whether code that never ran is known too: the image has symbols (`has_symbols`), and all its code is known.
+    /// Otherwise only executed code, and code covered by its symbols, is known.
     bool whole{};
     /// Address in memory minus address in the file. If it was loaded at several addresses, the lowest.
     std::uint64_t load_bias{};
-    /// Parts of its file and where they are loaded; empty: not known. Filled with `ranges`, and for samples.
+    /// Parts of the image's file and their load addresses; empty if not known. Filled together with `ranges`, and for
+    /// samples.
     struct Segment {
         std::uint64_t address{}, offset{},
             bytes{};  ///< address in memory without load bias; offset in the file; size in memory
@@ -157,7 +158,7 @@ struct Branch {
     Index function = none, source = none;
     std::uint32_t line{};
     std::uint64_t taken{}, not_taken{};
-    /// For an outcome that never occurred: not_executed, or not_observed.
+    /// The reason if an outcome never occurred: not_executed, or not_observed.
     Seen seen_taken{}, seen_not_taken{};
     std::optional<std::uint64_t> mispredicted{};  ///< samples only
 };
@@ -180,12 +181,12 @@ struct Block {
     std::uint64_t times{};
 };
 
-/// A natural loop: a header, which all ways into the loop pass, and the code that leads back to it; everything that
-/// leads back to one header is one loop. Or an irreducible region: repeated code that is entered at several places.
-/// Both are found in the observed flow. Or a hardware loop of a DPU.
+/// A natural loop, an irreducible region, or a hardware loop of a DPU. A natural loop consists of a header, which all
+/// paths into the loop pass, and of all code that leads back to that header. An irreducible region is repeated code
+/// that is entered at several places. Both are found in the observed flow.
 struct Loop {
-    /// The header, or for an irreducible region the entry that it leads back to most often; and the last instruction
-    /// that leads back there.
+    /// `head`: the header; for an irreducible region, the entry with the most flows back to it. `tail`: the last
+    /// instruction that leads back to `head`.
     std::uint64_t head{}, tail{};
     Index function = none, source = none;
     std::uint32_t line{};
@@ -201,7 +202,7 @@ struct Loop {
 
 // ---- exact flow, by image: what compilers' tools take
 
-/// Code of a file that ran from one instruction to another, both included, without a taken branch in between.
+/// Code of a file that ran from a first to a last instruction, both included, without a taken branch in between.
 struct ImageRange {
     Index image = none;
     std::uint64_t first{}, last{};  ///< addresses of instructions in the file (ELF virtual addresses)
@@ -295,7 +296,7 @@ struct TimelineSample {
     std::uint64_t resolution{};          ///< Timeline::resolution for this capture
     std::uint64_t uncertainty{}, end{};  ///< of its axis, which begins at 0
 };
-/// A sum keeps at most this many timelines: the captures with the smallest `sample_order`.
+/// Maximum number of timelines that a sum keeps: those of the captures with the smallest `sample_order`.
 inline constexpr std::size_t most_samples = 8;
 [[nodiscard]] std::uint64_t sample_order(std::string_view capture);
 
@@ -317,7 +318,7 @@ struct ExceptionRow {
     std::string name;  ///< `IRQ`, `supervisor call`
     std::uint32_t number{};
     std::uint64_t times{}, nested{};
-    /// Time from entry to return, in `unit`, for those that returned.
+    /// Times from entry to return, in `unit`, of the exceptions that returned.
     std::uint64_t least{}, most{}, sum{}, returned{};
     std::string unit = "instructions";  ///< or `cycles`
     /// The times are unknown if none returned, or if nothing that the handler executed is in the trace.
@@ -349,7 +350,7 @@ struct Finding {
     std::optional<std::uint64_t> offset{};  ///< in the capture's buffer
     /// The finding only concerns names of code: no trace is missing, and no gate fails.
     bool of_names{};
-    /// A given file that none of the captures needs; empty: the finding is not about such a file.
+    /// A file that the user gave and that none of the captures needs; empty if the finding is about something else.
     std::string unused_file{};
     /// In a sum: the number of captures with this finding, possibly with other numbers; the text has one capture's
     /// numbers. 0: the finding does not come from single captures.
@@ -451,12 +452,12 @@ struct InlinedCosts {
 /// from a symbol with that name.
 [[nodiscard]] std::vector<InlinedCosts> inlined_costs(const Answers& answers);
 
-/// All that several captures of one unit say, whatever their order: images are found by build ID (without one by name),
+/// The sum of several captures of one unit, in any order. Images are matched by build ID (without one by name),
 /// functions by image, linkage name and address in the file, code by function and address in the file, lines by file
-/// and number, and their numbers add up, up to the largest there is. The result depends on nothing but the set of
-/// captures, however they are put together: merging is commutative and associative, and the order of rows is part of
-/// that. Captures have no time in common, so of timelines a sample is kept, at most `most_samples`, each from its own
-/// begin and with less detail. What has no sum is left out: charts, tables of one unit. `health` says both.
+/// and number. Numbers of matching rows are added, and saturate. The result depends only on the set of captures:
+/// merging is commutative and associative, including the order of rows. Captures have no common time, so the sum keeps
+/// the timelines of at most `most_samples` captures, each from its own beginning and with less detail. Charts and
+/// tables of a single unit cannot be added, and are left out. `health` reports both.
 [[nodiscard]] Answers merged(std::span<const Answers* const> all);
 void merge(Answers& into, const Answers& other);
 

@@ -8,13 +8,14 @@
 
 namespace waymark::answers {
 
-/// Single instructions were sampled: code without a sample may have run too, and nothing is known of the code before or
-/// after one.
+/// Whether single instructions were sampled. Code without a sample may have run too, and the code before or after a
+/// sampled instruction is unknown.
 [[nodiscard]] inline bool of_samples(const Answers& answers) {
     return !answers.metrics.empty() && answers.metrics.front().unit == "samples";
 }
 
-/// Output of programs and units (ITM, STM) without samples of the program counter: nothing is known about code.
+/// Whether answers come from output of programs and units (ITM, STM) without samples of the program counter, so that
+/// nothing is known about code.
 [[nodiscard]] inline bool of_messages(const Answers& answers) {
     return of_samples(answers) && has_reason(answers.account, AccountReason::decoded) &&
            !has_reason(answers.account, AccountReason::sampled);

@@ -1,11 +1,11 @@
-/// Describes each table of answers once. The answers file is written, read, checked and documented from this, and
-/// merging uses it to find the indices. A description is a function `fields` that hands each field of a row
-/// to a walker, with its name and meaning; docs/answers-file.md is made from the same words.
+/// Describes each table of answers once. The answers file is written, read, checked and documented from this
+/// description, and merging uses it to find the indices. A description is a function `fields` that passes each field of
+/// a row to a walker, with its name and meaning; docs/answers-file.md is made from the same words.
 ///
 /// A walker has
 ///
 ///     number(name, value, what)           an unsigned number, a flag
-///     address(name, value, what)          a number of which neighbouring rows have similar ones
+///     address(name, value, what)          a number that is similar in neighbouring rows
 ///     text(name, value, what)
 ///     real(name, value, what)
 ///     index(name, value, table, what)     a row of another table; `none`: no row
@@ -13,7 +13,8 @@
 ///     maybe(name, value, what)            std::optional of a number or flag
 ///     list(name, values, what)            a std::vector of numbers, texts or rows
 ///
-/// Fields are known by their names: later versions add some and leave others out, and never change what a name means.
+/// Fields are identified by their names: later versions add fields and omit others, and never change the meaning of a
+/// name.
 #pragma once
 
 #include <array>

@@ -120,7 +120,7 @@ struct Table {
     [[nodiscard]] bool empty() const { return rows.empty(); }
     [[nodiscard]] std::size_t size() const { return rows.size(); }
     void add(std::vector<Cell> row) { rows.push_back(std::move(row)); }
-    /// Keeps the first `most` rows, 0: all. Returns how many it removed.
+    /// Keeps the first `most` rows; 0 keeps all. Returns the number of removed rows.
     std::size_t keep(std::size_t most);
 };
 

@@ -113,10 +113,10 @@ inline constexpr std::string_view no_hardware_loop = "the trace contains no loop
 [[nodiscard]] std::string line_text(const Answers& answers, Index source, std::uint32_t line);
 /// The whole path of a source file; empty if not known.
 [[nodiscard]] std::string_view path_text(const Answers& answers, Index source);
-/// `[unknown]` if there is none.
+/// The function's name; `[unknown]` if there is none.
 [[nodiscard]] std::string_view function_name(const Answers& answers, Index function);
 [[nodiscard]] std::string_view image_name(const Answers& answers, Index image);
-/// Such as `main+0x10`; the address if no function is known.
+/// Text such as `main+0x10`; the address if no function is known.
 [[nodiscard]] std::string place_text(const Answers& answers, Index function, std::uint64_t address);
 /// `samples (estimate)`.
 [[nodiscard]] std::string costs_name(const Metric& metric);
@@ -124,9 +124,9 @@ inline constexpr std::string_view no_hardware_loop = "the trace contains no loop
 [[nodiscard]] std::string sentence_of(const Finding& finding);
 /// How far figures can be trusted, a line for each kind: `exact every figure`.
 [[nodiscard]] std::vector<std::string> trust_lines(const Trust& trust);
-/// The note of a metric, after its name: `cycles: each count …`; empty if it has none.
+/// The note of a metric, to follow its name: `cycles: each count …`; empty if it has none.
 [[nodiscard]] std::string metric_note(const Answers& answers, std::string_view metric);
-/// Says that rows are not sorted by `asked`, and why.
+/// A sentence: rows are not sorted by `asked`, with the reason.
 [[nodiscard]] std::string not_sorted(std::string_view asked, std::string_view why, std::string_view by);
 
 }  // namespace waymark::answers
