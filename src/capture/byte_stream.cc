@@ -97,7 +97,7 @@ public:
 
     [[nodiscard]] const std::string& name() const { return name_; }
     [[nodiscard]] int descriptor() const { return descriptor_; }
-    /// Bytes given out so far.
+    /// Number of bytes returned so far.
     [[nodiscard]] std::uint64_t given() const { return given_; }
 
 private:

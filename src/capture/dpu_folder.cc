@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t line_bytes = 32;
-// Far more than any real capture has.
+// Far more items than any real capture has.
 constexpr std::size_t most_items = 65536;
 
 std::optional<DpuContext> context_of(std::string_view text) {

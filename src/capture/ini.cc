@@ -46,7 +46,7 @@ Ini::Ini(std::filesystem::path file, std::string_view text, ProblemList& problem
         const std::size_t end = text.find('\n');
         std::string_view line = text.substr(0, end);
         text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-        // A comment begins anywhere, even in a value. The format's other reader does the same.
+        // A `#` or `;` begins a comment anywhere, even in a value. The format's other reader does the same.
         line = text::trim(line.substr(0, line.find_first_of(";#")));
         if (line.empty()) continue;
 

@@ -22,8 +22,8 @@ public:
 
     void add(const std::filesystem::path& file, unsigned line, std::string message,
              const std::filesystem::path& lacks = {}, Problem::Kind kind = {});
-    /// The suggestion ` Did you mean …?`, or an empty text if no candidate is similar. Costs nothing once the file's
-    /// limit is reached.
+    /// The suggestion ` Did you mean …?`, or an empty text if no candidate is similar. Returns empty at once if the
+    /// file's limit is reached.
     [[nodiscard]] std::string suggestion(const std::filesystem::path& file, std::string_view word,
                                          const std::vector<std::string_view>& candidates) const;
     /// All problems; the last one of a file states how many more there are.

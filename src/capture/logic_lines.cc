@@ -35,7 +35,8 @@ double fitted(const std::vector<double>& lows, double bit) {
     return bit;
 }
 
-/// The speed if the line carries characters with bits of that length; nullopt if it has no two different characters.
+/// The speed if the line carries characters with bits of that length; nullopt if it does not carry two different
+/// characters.
 std::optional<UartSpeed> carried(const std::vector<std::uint64_t>& changes, double bit) {
     UartLine line(0, bit);
     std::array<bool, 256> seen{};

@@ -1,4 +1,4 @@
-/// Samples of a logic analyser → what lines carry.
+/// Converts samples of a logic analyser to the bytes that its lines carry.
 #pragma once
 
 #include <cstddef>
@@ -98,7 +98,7 @@ struct UartSpeed {
     std::uint64_t characters = 0, bad_characters = 0;
 };
 /// Finds the speed from the samples at which a line changes; the first of them must be a falling edge. nullopt if the
-/// line carries no characters, or no two different ones, as a clock does.
+/// line carries no characters, or no two different ones, like a clock.
 [[nodiscard]] std::optional<UartSpeed> uart_speed(const std::vector<std::uint64_t>& changes);
 
 }  // namespace waymark::capture

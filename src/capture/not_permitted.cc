@@ -15,10 +15,10 @@ namespace waymark::capture {
 namespace {
 
 constexpr std::string_view not_permitted_first_line = "waymark-not-permitted 2";
-/// Version 1 has no sizes.
+/// Version 1 of the file has no sizes.
 constexpr std::string_view not_permitted_version_1 = "waymark-not-permitted 1";
 constexpr std::string_view size_begins = " (instructions=", size_goes_on = ", ranges=", size_ends = ")";
-/// More is no file of ours.
+/// A longer file cannot be one that Waymark wrote.
 constexpr std::uint64_t max_not_permitted_bytes = 4096;
 
 /// A line without size stays a reason as a whole.

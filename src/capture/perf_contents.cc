@@ -370,7 +370,7 @@ void PerfContents::take_sample(std::uint64_t at, const RecordHeader& h, Bytes re
     if ((type & sample::branch_stack) == 0) return;
     BranchSample out;
     out.event = static_cast<std::uint32_t>(event);
-    // The fields come in this order, which is not the order of the bits.
+    // The fields come in this order, which is not the order of the bits of sample_type.
     std::uint64_t place = record_header_bytes;
     const auto skip = [&](std::uint64_t bit) {
         const std::uint64_t here = place;

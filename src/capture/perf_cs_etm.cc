@@ -176,7 +176,8 @@ private:
                 without_id.size() == 1 ? "" : "s", list(without_id)));
     }
 
-    /// The kernel reports a trace ID for each unit in use: a unit without one wrote nothing, unless its trace is raw.
+    /// The kernel reports a trace ID for each unit in use. So a unit without an ID wrote nothing, unless its trace is
+    /// raw.
     void leave_out_idle_units() {
         if (ids_.empty()) return;
         std::set<std::string> used;
@@ -295,7 +296,7 @@ private:
             }
         }
     }
-    /// For a thread's ring, the CPU comes from the AUX record. Without a record any CPU will do, if all units are
+    /// For a thread's ring, the CPU comes from the AUX record. Without a record any CPU is right, if all units are
     /// programmed alike.
     [[nodiscard]] std::uint32_t raw_unit(const CsRange& range) const {
         if (range.cpu) return *range.cpu;

@@ -76,7 +76,7 @@ std::uint64_t CsEtmTerms::other_trcconfigr_bits() {
 }
 
 std::uint64_t CsEtmTerms::config2() const {
-    // Linux uses a hash of the configuration's name; any number other than 0 will do.
+    // Linux uses a hash of the configuration's name. Readers accept any number other than 0.
     constexpr std::uint64_t autofdo_id = 0x6175746f;
     return window == 0 ? 0 : autofdo_id << 32;
 }

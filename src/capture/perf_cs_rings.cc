@@ -56,7 +56,7 @@ struct Ring {
 
 std::uint64_t end_of(std::uint64_t first, std::uint64_t bytes) { return first + std::min(bytes, ~first); }
 
-/// Whether the units traced threads instead of CPUs, so that they stopped whenever the thread did: then the thread that
+/// Whether the units traced threads instead of CPUs. Then they stopped whenever the thread stopped, so the thread that
 /// ends an AUX range is the only one in it. perf inherits only events of threads.
 bool traced_threads(const PerfData& data) {
     if (!data.auxtrace_info || data.auxtrace_info->words.size() < 2) return false;
@@ -228,7 +228,7 @@ CsRings cs_rings(const PerfData& data) {
                 BufferPart part = part_of(*at, a, b);
                 part.follows = !range.parts.empty() && a == last;
                 part.from = from;
-                // An event of that very moment is later than the range.
+                // An event at the end of the range, at that very moment, belongs after the range.
                 part.to = std::max(from, time == 0 ? 0 : time - 1);
                 part.lost = std::exchange(gone, false);
                 if (to.cpu == nobody) part.thread = to.tid;

@@ -125,7 +125,7 @@ private:
                 "--per-thread");
         }
     }
-    /// Bytes of trace whose thread only the trace itself can tell; and bytes of all trace.
+    /// Bytes of trace whose thread is known only from the trace itself, and bytes of all trace.
     [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> bytes_without_thread() const {
         std::uint64_t unknown = 0, all = 0;
         for (const CsRing& ring : file_.rings.rings)

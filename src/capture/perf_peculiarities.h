@@ -24,8 +24,8 @@ struct CsFile {
 /// In the order and with the numbers of section 8, without the peculiarities that only packets show.
 [[nodiscard]] std::vector<Peculiarity> peculiarities_of(const CsFile& file);
 
-/// Traps 10 and 11: samples that perf synthesised from CoreSight trace, whether the file still has the trace or not.
-/// `attrs` decide whether the samples have branch stacks.
+/// Traps 10 and 11: samples that perf synthesised from CoreSight trace. The file may still have the trace or not.
+/// `attrs` show whether the samples have branch stacks.
 [[nodiscard]] std::vector<Peculiarity> made_samples(const PerfData& data);
 
 }  // namespace waymark::capture::perf

@@ -166,7 +166,7 @@ Status RecordReader::measure_packed(Chunk& c) {
                                                  c.packed_bytes, most));
                 return Nothing{};
             }
-            // The frame ends here; zeros that pad the record follow.
+            // The frame ends; the zeros that follow pad the record.
             if (status == 0) return Nothing{};
             if (in.pos == in.size && out.pos < out.size) break;
         }

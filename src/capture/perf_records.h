@@ -66,8 +66,8 @@ public:
     [[nodiscard]] Status read(std::uint64_t from, std::uint64_t end, std::uint64_t size);
     /// The next file of the same recording follows.
     void next_file();
-    /// Makes `read` end as soon as AUXTRACE_INFO was read, or after `most_records` records; trace is not unpacked to
-    /// measure it.
+    /// Makes `read` end when AUXTRACE_INFO was read, or after `most_records` records. Compressed trace is not unpacked
+    /// to measure it.
     void only_description(std::uint64_t most_records) { records_left_ = most_records; }
 
 private:

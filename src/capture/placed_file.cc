@@ -382,7 +382,7 @@ Status PlacedFolder::commit(const std::string& last, const std::function<bool(co
         (of_earlier(entry.path().filename()) ? earlier.push_back(entry.path().filename())
                                              : static_cast<void>(of_others = true));
     if (error) return failed(error.value());
-    // The temporary name then refers to the earlier folder, which is removed with this object.
+    // The temporary name then refers to the earlier folder, which the destructor of this object removes.
     if (!of_others && ::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, place_.c_str(), RENAME_EXCHANGE) == 0)
         return Nothing{};
     for (const fs::directory_entry& entry : fs::directory_iterator(temporary, error))

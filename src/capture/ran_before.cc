@@ -201,7 +201,7 @@ BeforeOfCapture before_of(const Capture& snapshot) {
     std::vector<Problem> reported;
     auto ran = read_ran_before(folder, DiskAccess(ran_before_file), reported);
     if (!ran) return {};
-    // The trace of a recording that was killed went on after the file was written.
+    // The trace of a recording that was killed continued after the file was written.
     const auto trace = trace_of(*std::find_if(buffers.begin(), buffers.end(), begins), ran->trace.bytes);
     if (!trace || *trace != ran->trace) return {{}, true};
     return {std::move(ran), false};

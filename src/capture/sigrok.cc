@@ -240,8 +240,8 @@ std::string lower(std::string_view text) {
     return out;
 }
 
-/// The channels named as the clock of a trace port and as its data lines, from the lowest on. Without data lines there
-/// is no port.
+/// The channels that are named as the clock and the data lines of a trace port; data lines from the lowest on. Without
+/// data lines there is no port.
 std::pair<unsigned, std::vector<unsigned>> named_port(const Metadata& metadata) {
     std::optional<unsigned> clock;
     std::map<unsigned, unsigned> data;  // by number

@@ -191,7 +191,7 @@ Result<Capture> read_snapshot(const fs::path& path, const FileAccess& files) {
     for (const Buffer& buffer : capture.buffers)
         for (std::string& sentence : missing_parts(buffer))
             capture.problems.push_back({parts.folder, 0, std::move(sentence), {}, Problem::Kind::part});
-    // snapshot.ini does not name this file, so that other readers do not stumble over it.
+    // The ini file does not name this file, so that other readers are not confused by it.
     capture.modules = read_module_map(parts.folder, files, capture.problems);
     // Callers read the file again when they need it. Reading it here reports its errors early.
     static_cast<void>(read_ran_before(parts.folder, files, capture.problems));

@@ -29,7 +29,7 @@ struct SnapshotParts {
     std::map<std::string, std::size_t> cores{}, sources{};  ///< by name
 };
 
-/// One ini file of a snapshot; each error in it becomes a problem of the snapshot.
+/// One ini file of a snapshot. Each error in it becomes a problem of the snapshot.
 class SnapshotIni {
 protected:
     /// Both are borrowed.

@@ -1,4 +1,4 @@
-// trace.ini of a snapshot: buffers, the trace sources in them, and the cores that those trace.
+// trace.ini of a snapshot: buffers, the trace sources in each buffer, and the core that each source traces.
 
 #include <fmt/format.h>
 
@@ -153,7 +153,7 @@ void TraceReader::check_buffer_file(const IniEntry& entry, const Buffer& buffer,
             entry.line,
             fmt::format("'{}' of buffer '{}' is empty. Check that the trace was saved.", file.string(), buffer.name),
             file);
-    // Only the parts together must consist of whole frames. The size of a compressed file proves nothing.
+    // Only all parts together must consist of whole frames. The size of a compressed file shows nothing about that.
     const std::string extension = text::lower(file.extension().string());
     const bool compressed = extension == ".gz" || extension == ".zst";
     const bool single_file = entry.value.find(',') == std::string::npos;

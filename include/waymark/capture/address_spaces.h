@@ -22,15 +22,15 @@ struct MappedExtent {
     std::uint32_t name{};           ///< name of the mapping: an index into AddressSpaces::names
     /// 0: the module's own code; otherwise 1 + the index of its replacement, as numbered by its producer.
     std::uint32_t code{};
-    /// Another file was mapped here at a different moment of that time, so it is uncertain which of them ran: its name;
-    /// `no_name`: none was.
+    /// Another file was mapped here at a different moment of that time, so it is uncertain which of the two ran.
+    /// `other`: the name of that file; `no_name` if there was none.
     std::uint32_t other = ~std::uint32_t{0};
     friend auto operator<=>(const MappedExtent&, const MappedExtent&) = default;
 };
 inline constexpr std::uint32_t no_module = ~std::uint32_t{0}, no_name = ~std::uint32_t{0};
 
-/// Bytes that were at an address from some time on, and that are in no file: code that a program or the kernel
-/// generated or changed while running.
+/// Bytes that were at an address from some time on, and that are in no file: a program or the kernel generated or
+/// changed this code while it ran.
 struct CodeChange {
     static constexpr std::uint32_t kernel = 0xffffffff;
     std::uint32_t process{};  ///< or `kernel`
@@ -67,10 +67,11 @@ public:
     /// nullopt: the thread is not known.
     [[nodiscard]] virtual std::optional<Key> key(std::optional<std::uint32_t> thread, std::uint64_t from,
                                                  std::uint64_t to) const = 0;
-    /// The mappings at the end of that time, and where there was none, earlier ones: by address, without overlaps.
+    /// The mappings at the end of that time; where there were none then, earlier ones. Sorted by address, without
+    /// overlaps.
     [[nodiscard]] virtual std::vector<MappedExtent> extents(const Key& key) const = 0;
 
-    /// Such as `main[1234]`, or only the number.
+    /// Text such as `main[1234]`, or only the number.
     [[nodiscard]] virtual std::string thread_name(std::uint32_t thread, std::uint64_t time) const = 0;
     struct Task {
         std::optional<std::uint32_t> process{};  ///< nothing: not known

@@ -46,7 +46,7 @@ struct BranchEntry {
     std::uint8_t new_type{};   ///< PERF_BR_NEW_…, of BranchEntryType::extended
     std::uint8_t privilege{};  ///< 0: not known, 1: user, 2: kernel, 3: hypervisor
 
-    /// Whether it is not a branch of the program but an interrupt, fault or system call.
+    /// Whether the entry is not a branch of the program but an interrupt, fault or system call.
     [[nodiscard]] constexpr bool is_exception() const {
         return type == BranchEntryType::system_call || type == BranchEntryType::interrupt ||
                type == BranchEntryType::system_error || type == BranchEntryType::extended || aborted;

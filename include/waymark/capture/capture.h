@@ -49,24 +49,24 @@ struct Source {
     friend bool operator==(const Source&, const Source&) = default;
 };
 
-/// A stretch of a buffer, in a file that also contains other data.
+/// A stretch of a buffer, stored in a file that also contains other data.
 struct BufferPart {
     std::uint64_t offset{};  ///< offset of the first byte in the file
     std::uint64_t bytes{};
-    /// Whether it continues directly after the previous part. Otherwise the units were stopped between the two:
-    /// decoders begin again, and a frame begins with it.
+    /// Whether this part continues directly after the previous one. Otherwise the units were stopped between the two:
+    /// decoders begin again, and a frame begins with this part.
     bool follows{};
     /// The file has `packed` bytes at `offset`, compressed with zstd. The part consists of `bytes` unpacked bytes, from
     /// `skip` on.
     std::uint64_t packed{}, skip{};
-    // When it was traced, by the clock of Capture::spaces; and which thread ran, if the trace does not tell.
+    // Times of the trace, by the clock of Capture::spaces; and the thread that ran, if the trace does not contain it.
     std::uint64_t from{}, to{};
     std::optional<std::uint32_t> thread{};
     bool lost{};  ///< trace is missing between the previous part and this one; never set if this part follows directly
     friend bool operator==(const BufferPart&, const BufferPart&) = default;
 };
 
-/// The sum of their sizes.
+/// The sum of the sizes of these parts.
 [[nodiscard]] std::uint64_t bytes_in(const std::vector<BufferPart>& parts);
 
 /// One captured stream of bytes.
@@ -84,8 +84,8 @@ struct Buffer {
     std::vector<std::filesystem::path> files{};  ///< consecutive parts; usable paths
     std::vector<std::string> sources{};          ///< names of the sources whose trace it contains, in capture order
     std::optional<std::uint64_t> length{};       ///< number of bytes written to it, if the capture states it
-    // The part of the run that it lacks, if the capture states it. With several buffers, the first has the beginning
-    // and the last the end.
+    // The missing part of the run, if the capture states it. With several buffers, the first has the beginning and the
+    // last the end.
     std::uint64_t overwritten{};  ///< bytes of older trace that later trace replaced
     std::string begins{},
         ends{};  ///< place in the run, `after 1000 instructions (--limit)`; empty: begin and end of the program

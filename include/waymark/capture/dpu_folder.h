@@ -21,7 +21,7 @@ namespace waymark::capture {
 // `limited_run`: the recording ended after the requested number of instructions. Other values are sentences.
 inline constexpr std::string_view whole_run = "exit";
 inline constexpr std::string_view limited_run = "by --limit, and the program ran on";
-/// The end of the sentence if the recording has everything that the program did until then.
+/// The end of the sentence if the recording has everything that the program did up to that end.
 inline constexpr std::string_view recorded_up_to_there = ", and everything up to there is recorded";
 // Parameters of a recording during which tracing was off (EN = 0) for a part of the run: cycles of the whole run,
 // cycles before tracing began, between two stretches of trace, and after tracing ended.
@@ -53,8 +53,8 @@ struct DpuFilter {
     friend bool operator==(const DpuFilter&, const DpuFilter&) = default;
 };
 
-/// Facts beyond the registers on which figures of counters depend, a bit for each counter, A0 first: while tracing was
-/// on.
+/// Facts beyond the registers on which figures of counters depend. A bit for each counter, A0 first: the change
+/// occurred while tracing was on.
 struct DpuCounterHistory {
     std::uint8_t partial{};    ///< it did not count all the time
     std::uint8_t changed{};    ///< its event selection was reprogrammed
@@ -76,7 +76,7 @@ struct DpuImage {
     friend bool operator==(const DpuImage&, const DpuImage&) = default;
 };
 
-/// A name for an address of the trace that no program has, such as an entry of the operating system.
+/// A name for an address of the trace that no program contains, such as an entry of the operating system.
 struct DpuSymbol {
     std::uint32_t address{};
     std::string name;
@@ -123,11 +123,10 @@ inline constexpr std::string_view dpu_ini = "dpu.ini";
 /// Whether `path` is a folder with a dpu.ini, or such a file.
 [[nodiscard]] bool is_dpu_folder(const std::filesystem::path& path);
 
-/// Reads dpu.ini. `path` is the folder or the file. Whatever can be read is; the rest is a sentence in
-/// `DpuCapture::problems`, which also names what is missing and what cannot be known without it. Binary files are not
-/// opened, only measured: a file that is cut is a problem, and the bytes that are there can be read.
-/// Errors:
-/// - `not_found`: no such folder, no dpu.ini in it, or no buffer and no Nexus file where it says;
+/// Reads dpu.ini. `path` is the folder or the file. Everything readable is read. `DpuCapture::problems` has a sentence
+/// for each other part, for each missing part, and for its consequences. Binary files are not opened, only measured: a
+/// truncated file is a problem, and its existing bytes can be read. Errors:
+/// - `not_found`: no such folder, no dpu.ini in it, or neither the buffer nor the Nexus file that it names exists;
 /// - `unreadable`: the operating system refused;
 /// - `bad_format`: no section [dpu], or it names no layout, or neither buffer nor nexus;
 /// - `unsupported`: dpu.ini is of another version, or longer than `max_ini_bytes`.

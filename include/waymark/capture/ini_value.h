@@ -8,7 +8,7 @@
 namespace waymark::capture {
 
 /// Refuses text that would be read back differently (`usage`). `file`: the file to be written; `what`: the text's name
-/// in the message; `forbidden`: further characters that have a meaning in its place.
+/// in the message; `forbidden`: further characters that are special at its place.
 [[nodiscard]] Status check_value(std::string_view file, std::string_view what, std::string_view text,
                                  std::string_view forbidden = {});
 

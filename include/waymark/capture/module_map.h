@@ -37,7 +37,7 @@ struct Module {
     }
 };
 
-/// When a source traced.
+/// A period in which a source traced.
 struct TracedTime {
     std::string source;
     std::uint64_t from{};
@@ -83,7 +83,7 @@ struct ModuleMap {
     friend bool operator==(const ModuleMap&, const ModuleMap&) = default;
 
     [[nodiscard]] bool empty() const { return modules.empty(); }
-    /// Whether there is anything to write: also true for sources that continue others, if no file was mapped.
+    /// Whether there is something to write. Also true for sources that continue others, even if no file was mapped.
     [[nodiscard]] bool says_something() const { return !modules.empty() || !names.empty() || threads.size() > 1; }
     /// The source that traced the same thread before this one; empty if there is none.
     [[nodiscard]] std::string_view before(std::string_view source) const;
@@ -94,9 +94,9 @@ struct ModuleMap {
 
 /// The name of the file in a capture folder.
 inline constexpr std::string_view module_map_file = "maps.txt";
-/// The version of the format that is written; others are refused.
+/// The version of the format that is written; readers refuse other versions.
 inline constexpr unsigned module_map_version = 1;
-/// A longer file is refused: it is something else.
+/// A longer file is refused: it cannot be a map.
 inline constexpr std::uint64_t max_module_map_bytes = std::uint64_t{64} << 20;
 
 /// The text of `maps.txt`. Reading it gives an equal map.

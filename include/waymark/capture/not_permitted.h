@@ -1,5 +1,6 @@
-/// Why trace was not permitted in a part of a recording, where the recorder saw it: authentication, a loss of power,
-/// the OS Lock. A capture folder holds it as `not_permitted.txt` (docs/captures.md describes the format).
+/// The reasons why trace was not permitted in a part of a recording, as the recorder saw them: authentication, a loss
+/// of power, the OS Lock. A capture folder contains them as `not_permitted.txt` (docs/captures.md describes the
+/// format).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ struct Capture;
 /// The name of the file in a capture folder.
 inline constexpr std::string_view not_permitted_file = "not_permitted.txt";
 
-/// What one reason kept out of the trace.
+/// The part of the run that is missing from the trace for one reason.
 struct NotPermitted {
     std::string reason;                           ///< `NIDEN=0`, `no power`, `OS Lock`; several: with ` and ` between
     std::optional<std::uint64_t> instructions{};  ///< that ran; none: not known
@@ -25,9 +26,10 @@ struct NotPermitted {
 
 /// The text of the file: each reason is a line, with its size if that is known.
 [[nodiscard]] std::string not_permitted_text(const std::vector<NotPermitted>& reasons);
-/// The reasons in that text, without sizes where it has version 1; none where it is no such text.
+/// The reasons in that text, without sizes if it has version 1; empty if it is another text.
 [[nodiscard]] std::vector<NotPermitted> read_not_permitted(std::string_view text);
-/// Of the folder that this snapshot lies in; none: it is no snapshot that its folder names, or it has no such file.
+/// The reasons of this snapshot. Empty if `snapshot` is not the snapshot of its folder, or if the folder has no such
+/// file.
 [[nodiscard]] std::vector<NotPermitted> not_permitted(const Capture& snapshot);
 
 }  // namespace waymark::capture

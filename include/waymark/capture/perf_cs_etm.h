@@ -26,7 +26,7 @@ struct CsUnit {
     friend bool operator==(const CsUnit&, const CsUnit&) = default;
 };
 
-/// Such as `PTM1.1`, `ETM4.2`, `ETE`: as in Source::type.
+/// Text such as `PTM1.1`, `ETM4.2`, `ETE`: as in Source::type.
 [[nodiscard]] std::string source_type(const CsUnit& unit);
 
 struct CsInfo {

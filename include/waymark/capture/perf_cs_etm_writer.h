@@ -45,7 +45,7 @@ struct Strobing {
 /// everything.
 [[nodiscard]] std::optional<Strobing> strobing_of(const PerfData& data, std::uint32_t pmu_type);
 
-/// The first word of a unit's block in AUXTRACE_INFO. PTM and ETMv3 use the same.
+/// The first word of the block of a PTM or ETMv3 unit in AUXTRACE_INFO.
 inline constexpr std::uint64_t etmv3_magic = 0x3030303030303030, etmv4_magic = 0x4040404040404040,
                                ete_magic = 0x5050505050505050;
 
@@ -59,7 +59,7 @@ struct CsEtmBlock {
 /// ETE, ETMv4, and PTM with ETMv3: each has registers that the next one does not have.
 [[nodiscard]] std::span<const CsEtmBlock> cs_etm_blocks();
 /// The first layout for which all registers exist, except TS_SOURCE and TRCAUTHSTATUS, which units of snapshots do not
-/// have; null: none.
+/// have; null if there is none.
 [[nodiscard]] const CsEtmBlock* cs_etm_block_for(const std::vector<RegisterValue>& registers);
 
 struct CsEtmUnit {

@@ -51,7 +51,7 @@ enum class Type : std::uint32_t {
     compressed = 81,
     finished_init = 82,
     compressed2 = 83,
-    // Of simpleperf (docs/spec/perf-cs-etm.md, section 3.1).
+    // Types of simpleperf (docs/spec/perf-cs-etm.md, section 3.1).
     simpleperf_kernel_symbol = 32769,
     simpleperf_dso = 32770,
     simpleperf_symbol = 32771,
@@ -63,7 +63,7 @@ enum class Type : std::uint32_t {
     simpleperf_tracing_data = 32777,
     simpleperf_debug = 32778,
 };
-/// Such as `AUXTRACE`; empty for types without a name in this layer.
+/// Text such as `AUXTRACE`; empty for types without a name in this layer.
 [[nodiscard]] std::string_view name(Type type);
 
 /// Bits of Attr::sample_type that decide which fields follow a record.
@@ -272,7 +272,7 @@ struct PerfData {
     std::uint64_t empty_branch_samples{};           ///< samples whose branch stack has no entry
     std::vector<std::uint8_t> unpacked_branches{};  ///< entries of samples from compressed records
     std::uint64_t lost_records{};                   ///< sum of LOST and LOST_SAMPLES
-    /// Number of records that name an event without an attribute: they count for the first event.
+    /// Number of records that name an event without an attribute. They count for the first event.
     std::uint64_t unknown_ids{};
     std::map<std::uint32_t, std::uint64_t>
         counts{};                ///< number of records by type, including those in compressed records

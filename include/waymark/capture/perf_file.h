@@ -29,10 +29,10 @@ struct PerfFile {
 /// Opens a file, or such a folder. Errors: the errors of `open_byte_file`.
 [[nodiscard]] Result<PerfFile> open_perf_file(const std::filesystem::path& path);
 
-/// As for one file; offsets count from the beginning of the first one.
+/// The same for the records of such a file or folder; offsets count from the beginning of the first file.
 [[nodiscard]] Result<PerfData> read_perf_data(const PerfFile& file, Progress* progress = nullptr);
 
-/// As for one file.
+/// The contents of such a file or folder.
 [[nodiscard]] Holds holds(const PerfFile& file);
 [[nodiscard]] std::optional<std::uint32_t> auxtrace_type(const PerfFile& file);
 

@@ -21,7 +21,7 @@ inline constexpr std::string_view recorder_name = "waymark", begins_mark = "; be
     if (!part.ends.empty()) out += std::string(ends_mark) + part.ends;
     return out;
 }
-/// Both empty for files of other recorders.
+/// The recorded part that the text states; both ends are empty for files of other recorders.
 [[nodiscard]] inline RecordedPart recorded_part(std::string_view version) {
     RecordedPart out;
     if (!version.starts_with(recorder_name)) return out;

@@ -1,4 +1,4 @@
-/// Writes perf.data files that `perf script` and `read_perf_data` read (docs/spec/spe.md, section 5).
+/// Writes perf.data files for `perf script` and `read_perf_data` (docs/spec/spe.md, section 5).
 #pragma once
 
 #include <array>
@@ -44,7 +44,7 @@ public:
     /// `out` is borrowed and must outlive the writer. Attributes have ids that are distinct and not 0.
     PerfWriter(ByteSink& out, std::vector<Attr> attrs, Form form = Form::file);
 
-    /// The trailer of kernel records. Time 0, CPU 0 and tid 0 as in records that perf synthesises.
+    /// The trailer of kernel records. Time, CPU and tid are 0, as in records that perf synthesises.
     struct At {
         std::uint32_t pid{}, tid{}, cpu{};
         std::uint64_t time{};
@@ -80,8 +80,8 @@ public:
     /// Build IDs of mapped program files, not of the kernel; none: no feature. Their pid is `nobody`.
     void build_ids(std::span<const BuildId> ids);
 
-    /// Ends the data and writes the features. `index`: with an AUXTRACE index. Gives the bytes to be written over the
-    /// front of the file; none for a pipe.
+    /// Ends the data and writes the features. `index`: with an AUXTRACE index. Returns the bytes that the caller has to
+    /// write over the front of the file; empty for a pipe.
     [[nodiscard]] std::vector<std::uint8_t> finish(bool index = true);
 
     /// Bytes written so far.

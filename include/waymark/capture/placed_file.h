@@ -84,7 +84,7 @@ private:
     std::filesystem::path place_;  // empty: the file is in place already
 };
 
-/// The first error sticks, and `commit` returns it. Without `commit` no file is left.
+/// A file that keeps its first error: `commit` returns it. Without `commit` no file is left.
 class FileSink final : public ByteSink {
 public:
     /// As `PlacedFile::open`.

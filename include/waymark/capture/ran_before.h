@@ -33,7 +33,7 @@ struct RanBefore {
         bool taken{};  ///< it was also taken at another time
         friend bool operator==(const Passed&, const Passed&) = default;
     };
-    /// The beginning of the trace that the recording made. The file of another recording says nothing about a capture.
+    /// The beginning of the trace that the recording made. The file of another recording does not apply to a capture.
     struct Trace {
         std::uint64_t bytes{};  ///< length of the beginning, at most `most_bytes`
         std::uint32_t sum{};    ///< CRC-32 of these bytes
@@ -53,9 +53,9 @@ struct RanBefore {
 
 /// The name of the file in a capture folder.
 inline constexpr std::string_view ran_before_file = "before.txt";
-/// The version of the format that is written; others are refused. Version 1 did not state the trace.
+/// The version of the format that is written; readers refuse other versions. Version 1 did not state the trace.
 inline constexpr unsigned ran_before_version = 2;
-/// A longer file is refused: it is something else.
+/// A longer file is refused: it cannot be such a file.
 inline constexpr std::uint64_t max_ran_before_bytes = std::uint64_t{64} << 20;
 
 /// The first `most` of a buffer's bytes, unpacked, or all if there are fewer. Errors: `open_buffer` fails, or the
@@ -71,11 +71,11 @@ inline constexpr std::uint64_t max_ran_before_bytes = std::uint64_t{64} << 20;
 /// The same for the file in a capture folder; nullopt if there is none.
 [[nodiscard]] std::optional<RanBefore> read_ran_before(const std::filesystem::path& folder, const FileAccess& files,
                                                        std::vector<Problem>& problems);
-/// The code that ran before the only part of a snapshot that states where it begins (Buffer::begins). nullopt: it is
-/// not a snapshot that its folder names, no part or several parts state it, the file does not, or it is of another
+/// The code that ran before the only part of a snapshot that states where it begins (Buffer::begins). nullopt: the
+/// snapshot is not the one of its folder, not exactly one part states its beginning, or there is no file for this
 /// trace. Errors in the file were reported when the snapshot was read.
 [[nodiscard]] std::optional<RanBefore> ran_before(const Capture& snapshot);
-/// Reports that a snapshot's file is of another trace, if it is.
+/// Reports a problem if the file in the snapshot's folder is about another trace.
 void check_ran_before(Capture& snapshot);
 
 }  // namespace waymark::capture

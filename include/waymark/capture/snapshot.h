@@ -22,19 +22,19 @@ public:
     [[nodiscard]] virtual Result<std::uint64_t> size(const std::filesystem::path& path) const = 0;
 };
 
-/// A longer ini file is refused: it is something else.
+/// A longer ini file is refused: it cannot be part of a snapshot.
 inline constexpr std::uint64_t max_ini_bytes = std::uint64_t{1} << 20;
 
 /// The file that describes the snapshot in a folder: snapshot.ini, or contents.ini, the name in Arm DS; empty if there
 /// is neither.
 [[nodiscard]] std::filesystem::path snapshot_file(const std::filesystem::path& folder);
 
-/// Reads a snapshot. `path` is the folder or its snapshot.ini. Whatever can be read is; everything wrong is a sentence
-/// in `Capture::problems`, so one bad device does not hide the rest. Binary files are not opened, only measured.
-/// Errors:
+/// Reads a snapshot. `path` is the folder or its snapshot.ini. Everything readable is read; each error in the rest is a
+/// sentence in `Capture::problems`, so one bad device does not hide the others. Binary files are not opened, only
+/// measured. Errors:
 /// - `not_found`: no such folder, or no snapshot.ini in it;
 /// - `unreadable`: the operating system refused;
-/// - `bad_format`: snapshot.ini holds no section, or none of its devices and no trace buffer could be read;
+/// - `bad_format`: snapshot.ini contains no section, or none of its devices and no trace buffer could be read;
 /// - `unsupported`: snapshot.ini is longer than `max_ini_bytes`.
 [[nodiscard]] Result<Capture> read_snapshot(const std::filesystem::path& path);
 
@@ -42,13 +42,12 @@ inline constexpr std::uint64_t max_ini_bytes = std::uint64_t{1} << 20;
 [[nodiscard]] Result<Capture> read_snapshot(const std::filesystem::path& snapshot_ini, const FileAccess& files);
 
 /// Writes the ini files of a capture into `folder`, which is created; the caller writes the binary files. Paths inside
-/// `folder` are written relative to it, so it can be moved; others as they are reached from it. Reading the folder
-/// again gives an equal capture, apart from `path`, from `file` names this function had to choose, and from `problems`.
-/// OpenCSD's tools read the folder as long as it needs nothing they lack: several files in one buffer, a source in
-/// several buffers, stream numbers, memory without a core.
-/// Errors: `usage`: a name, path or text that the format cannot hold (it has no quoting: `;`, `#`, line breaks, and in
-/// lists commas), two things of one name, a link to something that is not there; `unreadable`: a file cannot be
-/// written.
+/// `folder` are written relative to it, so the folder can be moved. Other paths are written relative to `folder` too.
+/// Reading the folder again gives an equal capture, except for `path`, for file names that this function had to choose,
+/// and for `problems`. OpenCSD's tools read the folder if it does without several files in one buffer, a source in
+/// several buffers, stream numbers, and memory without a core. Errors: `usage`: a name, path or text that the format
+/// cannot represent (it has no quoting: `;`, `#`, line breaks, and in lists commas), two things with one name, or a
+/// broken link; `unreadable`: a file cannot be written.
 [[nodiscard]] Status write_snapshot(const Capture& capture, const std::filesystem::path& folder);
 
 }  // namespace waymark::capture
