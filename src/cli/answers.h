@@ -36,7 +36,7 @@ void add_autofdo_addresses(CLI::App& command, std::string& addresses);
 /// `not_found`: nothing could be decoded, with the reason.
 [[nodiscard]] Result<answers::Answers> answers_of(const AnswersOptions& options);
 
-/// The finding for answers that lack code which coverage counts.
+/// The finding for answers that lack the code which coverage counts.
 inline constexpr const char* without_functions_that_never_ran = "Functions that never ran are not in these answers.";
 
 /// Prints why there are no answers, and returns the status: an empty capture is not a usage error, but an absent

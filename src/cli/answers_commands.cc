@@ -86,7 +86,7 @@ CLI::Option* add_metric(CLI::App& command, answers::ViewOptions& view) {
         ->type_name("NAME");
 }
 
-/// Ends a command: flushes the output, and combines its status with the outcome for the captures.
+/// Ends a command: flushes the output, and combines the status of the output with the status for the captures.
 ExitStatus finish(Output& out, ExitStatus shown, const std::vector<const answers::Answers*>& all, bool strict) {
     if (out.close() != decoded) return unreadable;
     if (shown != decoded && shown != nothing) return shown;
@@ -111,8 +111,8 @@ CLI::Validator percent(double most = 1e6) {
         "", "per cent");
 }
 
-/// The sum of the answers of several captures. `builds`: builds of all captures of the command. `left_out`: gets the
-/// captures that gave nothing, after a message about each.
+/// The sum of the answers of several captures. `builds`: builds of all captures of the command. `left_out`: receives
+/// the captures without any answers, after a message about each.
 Result<answers::Answers> answers_of_all(const AnswersOptions& options, const std::vector<std::string>& captures,
                                         const pipeline::Builds& builds, std::vector<pipeline::LeftOut>& left_out) {
     std::vector<pipeline::LeftOut> without_any;

@@ -356,7 +356,7 @@ ordered_json report_json(const doctor::ExaminationReport& report) {
     return out;
 }
 
-/// What the snapshot that was written gives.
+/// A sentence about the snapshot that was written.
 std::string written_text(const DoctorOptions& options, const doctor::ExaminationReport& report,
                          const doctor::Decoded& result) {
     const std::string folder = shell_file(options.snapshot);

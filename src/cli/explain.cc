@@ -147,16 +147,17 @@ void print_finding(Output& out, const TraceCondition& f, std::size_t columns) {
     if (!f.remedy.empty()) print_indented(out, f.remedy, "    To change it: ", columns);
 }
 
-/// Whether something is traced. In order: of several units in a row, the least decides.
+/// Whether something is traced, in ascending order: of several units in a row, the least one decides.
 enum class Tracing { no, not_known, yes };
 constexpr std::string_view word(Tracing tracing) {
     return tracing == Tracing::yes ? "yes" : tracing == Tracing::no ? "no" : "not known";
 }
 
-/// The trace was read, and is this unit's.
+/// Whether the trace was read, and belongs to this unit.
 bool has_traced(const doctor::ExplainedSource& source) { return source.cost && source.cost->bytes != 0; }
 
-/// `yes`: at one level or more, at least in part. `not_known`: registers that were not given decide it.
+/// `yes`: traces at one level or more, at least in part. `not_known`: the result depends on registers that were not
+/// given.
 Tracing tracing_of(const doctor::ExplainedSource& source) {
     const UnitExplanation& unit = source.explanation;
     if (!unit.traces()) return Tracing::no;
@@ -169,7 +170,7 @@ Tracing tracing_of(const doctor::ExplainedSource& source) {
     });
     return some || has_traced(source) ? Tracing::yes : Tracing::not_known;
 }
-/// Of a capture or of several files: one source that traces is enough, and one buffer that keeps the trace.
+/// The result for a capture or several files: one source that traces is enough, and one buffer that keeps the trace.
 Tracing tracing_of(const std::vector<doctor::ExplainedSource>& units) {
     std::optional<Tracing> sources, buffers;
     for (const doctor::ExplainedSource& unit : units) {
@@ -364,8 +365,8 @@ ordered_json unit_json(const doctor::ExplainedSource& unit) {
     return out;
 }
 
-/// The registers that the arguments name. Empty: one of them is something else, a file or a value. Errors: `not_found`:
-/// a register has no such field.
+/// The registers that the arguments name. Empty: one of the arguments is not a register, but a file or a value. Errors:
+/// `not_found`: a register has no such field.
 Result<std::vector<doctor::NamedRegister>> named_registers(const UnitExplainOptions& options) {
     std::vector<doctor::NamedRegister> out;
     for (const std::string& argument : options.arguments) {
@@ -374,7 +375,7 @@ Result<std::vector<doctor::NamedRegister>> named_registers(const UnitExplainOpti
             return std::vector<doctor::NamedRegister>{};
         auto found = doctor::registers_called(argument);
         if (!found) {
-            // A file that does not exist can have a point in its name too.
+            // The name of a file that does not exist may also contain a point.
             if (!doctor::registers_called(argument.substr(0, argument.find('.'))))
                 return std::vector<doctor::NamedRegister>{};
             return found.error();
@@ -435,7 +436,7 @@ ordered_json register_json(const doctor::NamedRegister& named) {
             {"bits", r.bits},           {"purpose", r.purpose},     {"fields", std::move(fields)}};
 }
 
-/// What registers are for, without values.
+/// Prints the purposes of registers, without values.
 ExitStatus show_registers(const std::vector<doctor::NamedRegister>& named, const UnitExplainOptions& options) {
     auto out = Output::open(options.output);
     if (!out) return fail(out.error());

@@ -41,7 +41,7 @@ std::string format_names() {
     return out;
 }
 
-/// A list of the formats: contents, programs that open it, and requirements of each.
+/// A list of the formats: for each, its contents, the programs that open it, and its requirements.
 std::string format_list() {
     std::string out;
     for (const exports::Format& f : exports::formats())

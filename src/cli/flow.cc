@@ -143,13 +143,13 @@ void print_summary(Output& out, const pipeline::Report& report, const std::vecto
     print_account(out, account);
 }
 
-/// Reports problems at the end, so that nobody has to read the listing to learn about them.
+/// Reports problems at the end, so that users see them without reading the listing.
 void report_trouble(const pipeline::Report& report, const std::vector<Decoded>& all) {
     for (const pipeline::BufferReport& buffer : report.buffers) say_damage(pipeline::damage_in(buffer));
     for (const Decoded& d : all) say_damage(d.damage);
 }
 
-/// The totals of a run that gave no instruction.
+/// The totals of a run that decoded no instruction.
 pipeline::Gave gave_of(const std::vector<Decoded>& all) {
     pipeline::Gave gave;
     for (const Decoded& d : all) {
@@ -235,7 +235,8 @@ private:
             analysis::FlowSink* sink;
             const pipeline::Source* source;
         };
-        // By the source in which a thread began: its calls, with those of the sources in which it continued.
+        // Keyed by the source in which a thread began: the thread's calls there, and in the sources in which it
+        // continued.
         std::map<const pipeline::Source*, std::vector<Calls>> calls;
         const auto make = [&](const pipeline::StreamInfo& stream) {
             std::unique_ptr<flow::Sink> next;
@@ -318,7 +319,7 @@ private:
             say("note", filtered->text);
         const auto any = [&](auto&& test) { return std::any_of(all.begin(), all.end(), test); };
         const bool ranges = any([](const Decoded& d) { return d.totals.ranges != 0; });
-        // Without an image the packets still carry addresses, exceptions, contexts and outcomes.
+        // Without an image, packets still carry addresses, exceptions, contexts and outcomes.
         const bool blind = !ranges && options_.format != "calls" &&
                            any([](const Decoded& d) { return d.totals.no_memory != 0 || d.totals.reached != 0; });
         if (blind)

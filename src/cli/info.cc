@@ -115,7 +115,7 @@ std::uint64_t whole_bytes(const pipeline::BufferReport& report, const pipeline::
     return whole == nullptr || whole->parts.empty() ? report.bytes : capture::bytes_in(whole->parts);
 }
 
-/// Number of bytes of trace that were read.
+/// The part of the trace that was read.
 struct Looked {
     std::uint64_t bytes{}, of{};
 };

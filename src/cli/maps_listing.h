@@ -8,7 +8,7 @@
 
 namespace waymark::cli {
 
-/// By file: its build ID, and the addresses and times of its mappings. Null if nothing is known.
+/// For each file: its build ID, and the addresses and times of its mappings. Null if nothing is known.
 [[nodiscard]] nlohmann::ordered_json maps_json(const capture::ModuleMap& map);
 /// Prints the same as text: a line for each file; if there are many, only the first ones.
 void print_maps(Output& out, const nlohmann::ordered_json& maps);

@@ -27,7 +27,7 @@ struct MergeOptions {
     std::string output;
 };
 
-/// Adds answers; a single input is passed through unchanged, with parts that cannot be added.
+/// Adds answers. A single input is passed through unchanged, including parts that cannot be added.
 class MergedFiles {
 public:
     void add(Answers next) {

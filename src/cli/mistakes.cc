@@ -74,7 +74,7 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
     if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
         std::vector<std::string> extras = last.remaining();
         if (extras.empty()) {
-            // CLI11 leaves what is behind "--" to the outermost command.
+            // CLI11 leaves the words after "--" to the outermost command.
             extras = app.remaining(true);
             if (last.get_name() == "record")
                 return fmt::format("an argument before -- belongs to no option: {} [OPTIONS] -- PROGRAM [ARGS…]",
@@ -135,7 +135,7 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
                    ? fmt::format("{} may be given once only", option)
                    : fmt::format("{} needs a value", option);
     if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
-        // "Could not convert: --jobs = -1"
+        // The message is, for example, "Could not convert: --jobs = -1".
         const std::size_t at = what.find("--"), equals = what.find(" = ");
         if (at != what.npos && equals != what.npos && at < equals)
             return fmt::format("{} takes a whole number, not '{}'", what.substr(at, equals - at),

@@ -9,7 +9,7 @@ namespace waymark::cli {
 /// The innermost command of a command line: `records` in `waymark spe records`. Null if there is none.
 [[nodiscard]] const CLI::App* innermost(const CLI::App& app);
 
-/// The error, and what may have been meant instead; without a full stop, but it may end with a question mark.
+/// The error, and a suggestion; without a full stop, but it may end with a question mark.
 [[nodiscard]] std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int argc, char** argv);
 
 }  // namespace waymark::cli

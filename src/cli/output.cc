@@ -201,7 +201,7 @@ std::size_t Output::columns() const { return file_ == stdout ? terminal_columns(
 
 namespace {
 
-/// Messages so far, to print each only once. Guarded by screen().
+/// Messages printed so far, so that each is printed only once. Guarded by screen().
 std::set<std::string>& said_texts() {
     static std::set<std::string> lines;
     return lines;

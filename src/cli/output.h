@@ -130,7 +130,7 @@ private:
     }
     template <bool colours, class... Args>
     void print_views(fmt::string_view format, const Args&... args) {
-        // Unlike `format_to`, `vformat` is compiled only once, in fmt's own library.
+        // `vformat` is compiled only once, in fmt's own library, unlike `format_to`.
         const std::string text = fmt::vformat(format, fmt::make_format_args(args...));
         if constexpr (colours)
             append(text);

@@ -248,7 +248,7 @@ private:
     ExitStatus no_ranges() const {
         if (answers::of_messages(all_)) return fail_nothing({Errc::not_found, "messages do not show which code ran"});
         const bool sampled = !all_.metrics.empty() && !all_.metrics.front().exact;
-        // Samples of SPE contain branches; samples of other sources only the instruction.
+        // Samples of SPE contain branches; samples of other sources contain only the instruction.
         const bool of_counter = answers::of_samples(all_) && all_.unit != "SPE";
         const std::string samples = of_counter ? "samples of the program counter" : "samples";
         const bool takes_samples = target_->name == "clang" || (target_->name == "bolt" && !of_counter);

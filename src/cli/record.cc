@@ -49,7 +49,7 @@ struct RecordOptions {
     CLI::Option* after_option = nullptr;
 };
 
-/// The buffer of `--sink KIND[:BYTES]` in a recording that is no perf.data; none: no --sink.
+/// The buffer of `--sink KIND[:BYTES]`, for a recording other than perf.data; nullopt without --sink.
 Result<std::optional<sink::SinkSetup>> sink_of(const RecordOptions& options) {
     const std::string& text = options.perf.to.sink;
     if (text.empty()) {
@@ -73,7 +73,7 @@ Result<std::optional<sink::SinkSetup>> sink_of(const RecordOptions& options) {
     if (colon != text.npos && !wire::scan_number(text.substr(colon + 1), out->buffer.memory_bytes))
         return Error{Errc::usage,
                      fmt::format("--sink {}: after the colon stands the size in bytes, as in {}:4096", text, kind)};
-    // Where the memory of an ETR lies does not matter here; but it lies somewhere.
+    // The address of an ETR's memory does not matter here, but the setup needs one.
     constexpr std::uint64_t somewhere = 0x80000000;
     if (out->buffer.kind == sink::SinkKind::etr) out->buffer.base = somewhere;
     if (options.after_option->count() != 0) out->after_trigger = options.after_trigger;

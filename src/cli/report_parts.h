@@ -1,4 +1,4 @@
-/// What `waymark report` and `waymark serve` add to answers before they are shown.
+/// Additions of `waymark report` and `waymark serve` to answers before they are shown.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/// `waymark serve`: the report of a capture in a browser, with windows of single calls that are decoded when asked for.
+/// `waymark serve`: the report of a capture in a browser, with windows of single calls that are decoded on request.
 #include <signal.h>
 #include <unistd.h>
 
@@ -37,18 +37,18 @@ struct ServeCommandOptions {
     answers::CodeKind code = answers::CodeKind::own;
 };
 
-// Other threads ask.
+// Other threads read this.
 std::atomic<int> serving_over{0};
 static_assert(std::atomic<int>::is_always_lock_free, "a handler of signals takes no locks");
 extern "C" void end_serving(int signal) {
-    // Whoever asks twice does not wait for what is under way.
+    // A second signal ends the program at once, without waiting for work in progress.
     if (serving_over.exchange(1) != 0) _exit(128 + signal);
 }
 
 /// Ends a pass over the trace when the server ends.
 struct ReadingEnds {};
 
-/// The capture as a session, where it has program flow; nothing: it is shown whole alone.
+/// The capture as a session, if it has program flow; nullopt: it can only be shown as a whole.
 Result<std::optional<pipeline::Session>> session_of(const AnswersOptions& options) {
     const open::Content content = options.input.container().contents();
     if (content != open::Content::flow && content != open::Content::bytes) return std::optional<pipeline::Session>();
@@ -86,7 +86,8 @@ ExitStatus run_server(const ServeCommandOptions& options) {
         if (const Status replaceable = serve::check_index_file(options.index); !replaceable)
             return fail(replaceable.error());
     }
-    // What is shown whole alone is read at once, so that a capture that cannot be read is an error of the command.
+    // A capture that can only be shown as a whole is read at once, so that an unreadable capture is an error of the
+    // command.
     std::optional<answers::Answers> all_there_is;
     if (!session) {
         auto read = answers_of(wanted);
@@ -108,7 +109,7 @@ ExitStatus run_server(const ServeCommandOptions& options) {
     pages.window.timestamp_hz = wanted.timestamp_hz;
     wanted.most_slices = pages.report.most_slices;
     wanted.most_steps = options.most_steps;
-    // Half of the processors: the other half makes the index meanwhile.
+    // Uses half of the processors: the other half makes the index meanwhile.
     wanted.workers = std::max(1U, workers(wanted.jobs) / 2);
     std::mutex saying;
     const auto say_one = [&](const char* kind, const std::string& text) {

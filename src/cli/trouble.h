@@ -25,11 +25,11 @@ namespace waymark::cli {
 
 using doctor::gathered;
 
-/// A sentence about a capture, preceded by the capture's name unless the sentence begins with it.
+/// A sentence about a capture, preceded by the capture's name unless the sentence begins with the name.
 [[nodiscard]] std::string about(const std::string& capture, const std::string& sentence);
 
 /// The text that follows the reason why nothing was decoded: `. waymark doctor CAPTURE says: …`, with doctor's first
-/// error or warning and what to do. Empty for standard input, and if doctor itself fails.
+/// error or warning and its advice. Empty for standard input, and if doctor itself fails.
 [[nodiscard]] std::string doctor_says(const std::string& capture, const std::vector<std::string>& images);
 
 /// Prints the sentences on standard error, equal ones combined, as `kind`: `warning`, `note`, `error`.
@@ -47,7 +47,7 @@ void say_damage(const std::vector<pipeline::Damage>& damage);
 /// The same for packets of a unit that does not trace program flow.
 void say_gaps(const listing::PacketsListed& listed);
 
-/// Prints a warning for captures that gave nothing, if others gave something.
+/// Prints a warning for captures without any results, if other captures have results.
 void say_left_out(const std::vector<pipeline::LeftOut>& captures);
 /// The status of a command that succeeded with the other captures: `nothing` if any were left out.
 [[nodiscard]] ExitStatus with_left_out(const std::vector<pipeline::LeftOut>& captures, ExitStatus status);

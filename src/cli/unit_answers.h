@@ -9,14 +9,14 @@
 
 namespace waymark::cli {
 
-/// Classifies an error for a capture that cannot be opened: it is an error of reading, not a capture without trace.
+/// Turns an error of opening a capture into an error of reading. Otherwise it would look like a capture without trace.
 [[nodiscard]] Error not_opened(Error error);
 
 /// Refuses options that only apply to program flow. `what`: the capture's description in the message.
 [[nodiscard]] waymark::Status refuse_flow_options(const AnswersOptions& options, const char* what);
 
-/// Sets the name of the capture in answers. Prints what prevented it from being read to its end at once, as for every
-/// other capture.
+/// Sets the name of the capture in answers. At once prints the errors that ended reading early, as for every other
+/// capture.
 [[nodiscard]] answers::Answers finished(answers::Answers answers, const AnswersOptions& options);
 
 [[nodiscard]] Result<answers::Answers> answers_of_profile(const AnswersOptions& options);

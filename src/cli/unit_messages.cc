@@ -115,7 +115,8 @@ Result<std::optional<listing::RecordChoice>> records_of(const MessageOptions& op
 volatile std::sig_atomic_t follow_over = 0;
 extern "C" void end_following(int) { follow_over = 1; }
 
-/// During its lifetime SIGINT and SIGTERM only end the following, so that messages received so far are listed.
+/// During its lifetime, SIGINT and SIGTERM end only this wait for new messages, so that the messages received so far
+/// are listed.
 class Following {
 public:
     Following() {

@@ -132,7 +132,7 @@ void say_head(const Answers& answers, bool named) {
 
 ExitStatus show(const Answers& answers, const Result<View>& view, const ViewFormat& how, Output& out) {
     if (!view) {
-        // Print the head, because losses may be the reason.
+        // Print the head, because it may show losses that are the reason.
         say_head(answers);
         return fail_view(view.error());
     }

@@ -18,14 +18,15 @@ struct ViewFormat {
     [[nodiscard]] std::size_t widest() const { return wide ? 0 : 60; }
 };
 
-/// Prints how much of the run a capture covers, a line for each state.
+/// Prints how much of the run a capture covers, in a line for each state.
 void print_account(Output& out, const answers::Account& account, std::size_t indent = 9);
 
 /// Prints the head of every view: the capture, and warnings about the figures below.
 void print_head(Output& out, const answers::Answers& answers);
 
 /// Prints the same warnings on standard error, for output without such a head. `named`: with the capture's name.
-/// Messages that were printed already, such as why the capture could not be read to its end, are not repeated.
+/// Messages that were already printed, such as the reason why the capture could not be read to its end, are not
+/// repeated.
 void say_head(const answers::Answers& answers, bool named = false);
 
 // Prints a view. Returns the exit status: `nothing` if a gate fails or there is nothing to show; standard error gives

@@ -181,7 +181,8 @@ Result<std::unique_ptr<DpuView>> open_view(const DpuOptions& options, std::strin
     return DpuView::make({options.input, options.counter, options.ranges}, view);
 }
 
-/// Views of what the program or the unit itself reports: without rows there is nothing to show, as in other commands.
+/// Views of data that the program or the unit itself reports. Without rows there is nothing to show, as in other
+/// commands.
 bool has_only_rows(std::string_view view) { return view == "loops" || view == "data"; }
 
 // ---- commands
@@ -259,7 +260,7 @@ ExitStatus run_view(const DpuOptions& options, const std::string& view) {
                std::all_of(parts.begin(), parts.end(),
                            [&](const DpuTable& part) { return !part.sum || a.reconciles(*part.sum); }),
                text);
-    // The same status as waymark loops has.
+    // The status of waymark loops in the same situation.
     if (status != cli::decoded || !has_only_rows(view) || !parts.front().table.empty()) return status;
     say("error", fmt::format("{}: {}", options.input.capture, parts.front().empty));
     return nothing;

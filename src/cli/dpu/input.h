@@ -12,7 +12,7 @@ namespace waymark::cli {
 using doctor::DpuInput;
 using doctor::FileBytes;
 
-/// Prints the layout of the trace's words, which heads a listing for reading.
+/// Prints the layout of the trace's words, at the head of a text listing.
 void say_layout(const std::string& format);
 /// Refuses an option of `input` that has no meaning for a capture of one unit.
 [[nodiscard]] ExitStatus refuse(const InputOptions& input);

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t most_slices_of_sample = 20000;
 
 /// The given files that concern a capture, without builds that only other captures ran. The result depends only on the
-/// capture, so that every division into shards gives the same.
+/// capture, so that every division into shards has the same result.
 std::vector<std::string> files_for(const fleet::PlannedCapture& capture, const std::vector<std::string>& given) {
     std::set<std::string> builds;
     for (const fleet::RanFile& f : capture.ran)
@@ -153,7 +153,7 @@ fleet::DecodeCapture FleetDecoding::decoder(unsigned jobs, const ImageCacheOptio
         WM_ASSIGN_OR_RETURN(answers::Answers answers, answers_of(one));
         if (cached) name_sources(answers, cache.folder, sources);
         if (contents_ == "ranges") answers.edges.clear();
-        // Otherwise a reader of coverage would take the executed code for all code.
+        // Otherwise a reader of coverage would mistake the executed code for all code.
         if (contents_ != "all")
             answers.health.push_back({answers::Finding::Severity::note, without_functions_that_never_ran,
                                       "plan with --contents all if coverage has to count them"});

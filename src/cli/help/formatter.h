@@ -33,7 +33,7 @@ public:
 private:
     void add_row(std::string& out, const std::string& left, std::string_view right) const;
     void add_options(std::string& out, const CLI::App& command) const;
-    /// Adds where the rest of the help is found.
+    /// Adds a line that tells where the rest of the help is.
     void add_topics(std::string& out, const CLI::App& command) const;
     void add_footer(std::string& out, const CLI::App& command) const;
     [[nodiscard]] bool shows(std::string_view topic) const;

@@ -34,7 +34,7 @@ std::vector<std::string> similar(std::string_view word, const std::vector<std::s
     std::vector<std::string> out;
     for (const std::string& each : known) {
         const std::size_t far = letter_changes(wrong, without_dashes(each));
-        // A word that was reduced to nothing matches nothing.
+        // A word without any letters left matches nothing.
         if (far > least || far >= wrong.size() || (out.empty() && far == least)) continue;
         if (far < least) out.clear();
         least = far;

@@ -1,4 +1,4 @@
-/// "Did you mean": known words that are similar to an unknown one.
+/// "Did you mean": finds known words that are similar to an unknown one.
 #pragma once
 
 #include <string>

@@ -20,7 +20,7 @@ struct PerfRecordOptions {
 
     void add_to(CLI::App& app);
     [[nodiscard]] bool chosen() const { return as == "perf"; }
-    /// Whether the option was given, regardless of the file that defines it.
+    /// Whether an option of SPE has the same meaning here.
     [[nodiscard]] bool given(const std::string& option) const { return command->get_option(option)->count() != 0; }
     /// Options of SPE that have the same meaning here.
     [[nodiscard]] static bool shared_with_spe(std::string_view option) {

@@ -187,7 +187,7 @@ ExitStatus Answer::finish(const AnswerOptions& options, Output& out, bool names_
         say("error", fmt::format("{}: no SPE samples: {}", options.capture, why_nothing()));
         return cut ? unreadable : nothing;
     }
-    // A file with missing parts was not read to its end, whatever the other parts gave.
+    // A file with missing parts was not read to its end, even if the other parts gave results.
     if (cut) return unreadable;
     std::uint64_t doubtful = 0;
     for (const StreamQuality& s : q.streams) doubtful += s.damaged + s.no_pc;

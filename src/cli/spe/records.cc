@@ -78,7 +78,7 @@ ExitStatus run_records(const RecordsOptions& options) {
     if (done && !capture->bare) say_losses(*capture);
     if (out->close() != decoded) return unreadable;
     if (!done) return fail(done.error());
-    // A file with missing parts was not read to its end, whatever the other parts gave.
+    // A file with missing parts was not read to its end, even if the other parts gave results.
     if (!capture->damage.empty() || capture->data->loss_count != 0) return unreadable;
     if (listed.records == listed.no_pc) {
         say("error", "no record with a PC: this does not look like an SPE buffer, or it is empty");
