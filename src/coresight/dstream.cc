@@ -26,7 +26,7 @@ Reading reading(DstreamLayout layout, Bytes head) {
     Reading out;
     for (unsigned id = 1; id < trace_ids; ++id) out.sources += t.data[id] != 0 ? 1 : 0;
     out.bad = t.lost[static_cast<unsigned>(GapReason::framing)] + t.data_bytes(TraceIdClass::reserved);
-    // Bytes before the first sync are normally not decoded; without any sync, nothing supports the layout.
+    // Bytes before the first sync are usually not decoded; without any sync, there is no evidence for the layout.
     if (layout.framing == Framing::tpiu && t.fsyncs == 0) out.bad += t.lost_bytes();
     return out;
 }
@@ -63,8 +63,8 @@ DstreamLayout dstream_layout(Bytes head) {
     if (head.size() < 2 * dstream_block_bytes) return syncs;
     const Reading plain = reading(syncs, head);
     if (much_better(reading(syncs_in_blocks, head), plain)) return syncs_in_blocks;
-    // Without syncs, frames that are off by eight bytes are hardly ever invalid: ID bytes stay in even places. But the
-    // contents of footers would name many sources, or are the same in each block.
+    // Without syncs, frames that are off by eight bytes are rarely invalid, since ID bytes stay in even places. But the
+    // contents of footers would show many sources, or are the same in each block.
     constexpr std::uint64_t plausible_sources = 8, implausible_more = 4;
     const Reading within = reading(blocks, head), memory = reading({Framing::aligned, false}, head);
     return within.sources <= plausible_sources && much_better(within, plain) &&

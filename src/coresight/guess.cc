@@ -57,8 +57,8 @@ FramingGuess guess_without_footers(Bytes head) {
     // then all full syncs are barriers.
     const Totals aligned = totals_as(Framing::aligned, head);
     const Totals tpiu = totals_as(Framing::tpiu, head);
-    // A port that is idle between frames sends syncs there; read as barriers, each would make the following bytes lose
-    // their ID.
+    // A port that is idle between frames sends syncs there. If they were read as barriers, the following bytes would
+    // have no ID.
     const bool idle_between =
         tpiu.fsyncs == aligned.fsyncs && (tpiu.unassociated < aligned.unassociated || idle_runs(head));
     if ((tpiu.fsyncs > aligned.fsyncs || idle_between) && tpiu.frames > 0 && reserved_bytes(tpiu) == 0 &&

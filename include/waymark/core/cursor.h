@@ -14,8 +14,8 @@ enum class Step : std::uint8_t {
     bad,        ///< the bytes are not a packet of this format
 };
 
-/// Reads forward over borrowed bytes. The first failure sticks: later reads return 0 and change nothing, so a list of
-/// fields reads straight through and is checked once at the end.
+/// Reads forward over borrowed bytes. After the first failure, later reads return 0 and change nothing, so a list of
+/// fields is read without checks, and checked once at the end.
 class Cursor {
 public:
     WM_INLINE explicit Cursor(Bytes bytes) : begin_(bytes.data()), at_(begin_), end_(begin_ + bytes.size()) {}

@@ -10,7 +10,7 @@
 
 namespace waymark {
 
-/// `12,345,678`
+/// Text with thousands separators: `12,345,678`.
 [[nodiscard]] inline std::string grouped(std::uint64_t value) {
     const std::string digits = std::to_string(value);
     std::string out;
@@ -29,7 +29,7 @@ namespace waymark {
     return out;
 }
 
-/// `is` or `are`.
+/// The verb for a count: `is` or `are`.
 [[nodiscard]] inline std::string_view are(std::uint64_t number) { return number == 1 ? "is" : "are"; }
 /// `once`, `2,345 times`.
 [[nodiscard]] inline std::string times(std::uint64_t number) { return number == 1 ? "once" : counted(number, "time"); }

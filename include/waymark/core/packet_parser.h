@@ -1,19 +1,22 @@
-/// Bytes → packets, for protocols whose synchronisation point is a run of zeros and 0x80. What is the same in all of
-/// them is here: chunks of any size, the packet that a chunk cuts, the search for the next synchronisation point, gaps
-/// with place and reason. What differs is a protocol's own:
+/// Parses bytes into packets, for protocols whose synchronisation point is a run of zeros and 0x80. This file has the
+/// common part: chunks of any size, a packet cut by the end of a chunk, the search for the next synchronisation point,
+/// gaps with place and reason. A protocol provides the rest:
 ///
 ///     struct Protocol {
 ///         using Config = …;
-///         using Packets = wire::PacketList<…>;                 // all of them, the synchronisation packet too
-///         using Sync = …;                                      // the synchronisation packet; one that can be made
-///                                                              // from a number of zeros takes all there are
-///         static constexpr std::uint64_t sync_zeros = 11;      // zeros before its 0x80, at least
-///         static constexpr std::size_t max_bytes = 30;         // longest packet but the synchronisation packet
+///         using Packets = wire::PacketList<…>;                 // all packets, with the synchronisation packet
+///         using Sync = …;                                      // the synchronisation packet; it takes all zeros of
+///                                                              // the run if it can be made from their number
+///         static constexpr std::uint64_t sync_zeros = 11;      // minimum number of zeros before its 0x80
+///         static constexpr std::size_t max_bytes = 30;         // longest packet except the synchronisation packet
+///
 ///         // One packet at the start of `bytes`, whose first byte is not 0: calls take(packet, size in bytes).
 ///         static Parsed parse_one(Bytes bytes, const Config&, auto&& take);
-///         // Only where packets other than Sync begin with 0: the one of two bytes `0, second`, `second` not 0.
+///
+///         // Only if packets other than Sync begin with 0: a packet of the two bytes 0 and `second`, which is not 0.
 ///         using AfterZero = wire::PacketList<…>;
 ///         static Parsed parse_after_zero(std::uint8_t second, const Config&, auto&& take);
+///
 ///         // Only for SharedParser: an AnyParserOf<Protocol>.
 ///         static std::unique_ptr<AnyParser<Protocol>> any_parser(const Config&, const AnyHandler<Packets>&);
 ///     };
@@ -148,7 +151,7 @@ public:
         run(chunk);
     }
 
-    /// The stream ends here: reports what is left over as a gap.
+    /// The stream ends: reports the unfinished rest as a gap.
     void finish() {
         // Zeros up to the end are not an error: raw captures are padded with zeros.
         report_gap(pending(), at_,

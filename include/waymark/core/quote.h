@@ -26,7 +26,7 @@ namespace waymark {
     return out + "'";
 }
 
-/// The same for a file, which commands do not take for an option.
+/// The same for a file name, so that commands do not mistake it for an option.
 [[nodiscard]] inline std::string shell_file(std::string_view path) {
     return shell_word(path.starts_with('-') ? "./" + std::string(path) : std::string(path));
 }

@@ -1,5 +1,6 @@
-/// What the registers of a unit are for. Names, places and bits come from their descriptions (core/registers.h), the
-/// meaning of each field from a table of the unit. They make docs/registers/ and the output of `waymark explain NAME`.
+/// The purpose of a unit's registers. Names, places and bits come from their descriptions (core/registers.h), the
+/// meaning of each field from a table of the unit. docs/registers/ and the output of `waymark explain NAME` are made
+/// from both.
 #pragma once
 
 #include <span>
@@ -43,7 +44,7 @@ struct UnitReference {
     std::vector<RegisterReference> registers;
 };
 
-/// The text of the table's row `name`; else, for a field, that of the row `.FIELD`; else nothing.
+/// The text of the table's row `name`. If there is none: for a field, the text of the row `.FIELD`; otherwise empty.
 [[nodiscard]] constexpr std::string_view meaning_of(std::span<const RegisterMeaning> table, std::string_view name) {
     for (const RegisterMeaning& row : table)
         if (row.name == name) return row.text;
@@ -52,8 +53,8 @@ struct UnitReference {
     return meaning_of(table, name.substr(dot));
 }
 
-/// The reference of a register of this type, of which the first is at `place` (empty: it is no register of a bus).
-/// `fields_of()` says which fields it has; `table` lives as long as the result.
+/// The reference of a register of this type, or of a group, whose first register is at `place` (empty: it is not a
+/// register on a bus). Its fields come from `fields_of()`; `table` lives as long as the result.
 template <class Register>
 [[nodiscard]] RegisterReference reference_of(std::string place, std::span<const RegisterMeaning> table) {
     RegisterReference out;

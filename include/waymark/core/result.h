@@ -23,7 +23,7 @@ enum class Errc : std::uint8_t {
     unsupported,  ///< well-formed, but of a kind Waymark does not know
 };
 
-/// An error, as a sentence that names the file, what was found, what was expected and what to do.
+/// An error as a sentence that states the file, what was found, what was expected and what to do.
 struct Error {
     Errc code{};
     std::string message;

@@ -1,4 +1,4 @@
-/// Reads numbers that a wire format sends in seven bits of each byte, without a branch for each byte.
+/// Reads numbers that a wire format sends as seven bits in each byte, without a branch for each byte.
 #pragma once
 
 #include <bit>

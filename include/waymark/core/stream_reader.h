@@ -1,4 +1,4 @@
-/// What reads the bytes of one stream, in chunks of any size: parsers, lists, decoders.
+/// The interface of parsers, lists and decoders: they read the bytes of one stream, in chunks of any size.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ public:
     virtual void finish() = 0;
     /// Stream positions that the reader will still report: where its unfinished packets and elements began.
     [[nodiscard]] virtual std::array<Offset, 2> pending() const = 0;
-    /// The bytes fed so far end inside a packet: the next bytes complete it.
+    /// Whether the bytes fed so far end inside a packet, which the next bytes complete.
     [[nodiscard]] virtual bool amid_packet() const = 0;
 };
 
@@ -33,8 +33,8 @@ public:
     [[nodiscard]] virtual std::uint64_t packets() const = 0;
 };
 
-/// A `Machine`, which has the functions of a StreamDecoder without being one, behind `Interface`: a StreamDecoder, or
-/// an interface that adds functions to it.
+/// Puts a `Machine`, which has the functions of a StreamDecoder without deriving from it, behind `Interface`:
+/// StreamDecoder, or an interface that adds functions to it.
 template <class Machine, class Interface = StreamDecoder>
 class StreamDecoderOf : public Interface {
 public:

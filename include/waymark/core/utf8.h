@@ -21,7 +21,7 @@ inline constexpr std::string_view replacement_character = "\xef\xbf\xbd";
     if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
     for (std::size_t i = 1; i < length; ++i)
         if ((byte(i) & 0xc0) != 0x80) return 0;
-    // Overlong forms, surrogates, beyond U+10FFFF.
+    // Overlong forms, surrogates and code points beyond U+10FFFF are invalid.
     const unsigned char second = byte(1);
     if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
         (first == 0xf4 && second > 0x8f))

@@ -1,9 +1,12 @@
-/// Formats described once. A packet or register is a plain struct with one function `fields` that names its fields in
-/// wire order; the walkers here read, write, print, scan and invent values by walking that same function.
+/// Describes formats once. A packet or register is a plain struct with one function `fields` that names its fields in
+/// wire order. The walkers here call that function to read, write, print, scan and invent values.
 ///
 ///     struct Vmid {
-///         static constexpr wire::PacketInfo info{.name = "VMID", .section = "2.8", .value = 0x3c, .mask = 0xff,
-///         .max_bytes = 2}; std::uint8_t vmid{}; static void fields(auto& w, auto& p, const Config&) {
+///         static constexpr wire::PacketInfo info{
+///             .name = "VMID", .section = "2.8", .value = 0x3c, .mask = 0xff, .max_bytes = 2};
+///         std::uint8_t vmid{};
+///
+///         static void fields(auto& w, auto& p, const Config&) {
 ///             w.byte(wire::fixed<7, 0>(0x3c));
 ///             w.byte(wire::bits<7, 0>("VMID", p.vmid));
 ///         }
@@ -11,7 +14,7 @@
 ///     };
 ///
 /// Presence of a field is an ordinary `if` in `fields`. Irregular fields are codecs: values with `read`, `write`,
-/// `print`, `scan` and `random`. docs/decisions/0001-packet-descriptions.md says why.
+/// `print`, `scan` and `random`. docs/decisions/0001-packet-descriptions.md has the reasons.
 #pragma once
 
 #include <algorithm>

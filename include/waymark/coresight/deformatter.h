@@ -69,17 +69,15 @@ struct Totals {
     friend bool operator==(const Totals&, const Totals&) = default;
 };
 
-/// What a deformatter calls, in the order of the capture.
+/// The functions that a deformatter calls, in the order of the capture.
 ///
-/// - `data(id, bytes, first)`: 1 to 15 bytes of one source (0x01 to 0x6F). They are contiguous: byte i at `first +
-/// i`.
-///   Borrowed for the call.
-/// - `trigger(id, at, payload)`: one byte under the ID of a trigger or a flush indication; not trace.
-/// - `gap(gap)`: bytes that gave nothing. `framing`: a damaged frame, or TPIU framing lost. `unsynchronised`: before
-/// the
+/// - `data(id, bytes, first)`: 1 to 15 bytes of one source (0x01 to 0x6F). They are contiguous: byte i is at `first +
+///   i`. Borrowed for the call.
+/// - `trigger(id, at, payload)`: one byte under the ID of a trigger or a flush indication; it is not trace.
+/// - `gap(gap)`: bytes without a result. `framing`: a damaged frame, or TPIU framing lost. `unsynchronised`: before the
 ///   first full sync. `incomplete_packet`: a part of a frame at the end.
-/// - `reset(at)`: what comes from `at` on does not continue what came before: decoders of all sources start afresh.
-///   Follows every `framing` gap, and every barrier.
+/// - `reset(at)`: bytes from `at` on do not continue the bytes before it, so decoders of all sources start again. It
+///   follows every `framing` gap and every barrier.
 template <class H>
 concept FrameHandler = requires(H& handler, TraceId id, Bytes bytes, Offset at, std::uint8_t payload, const Gap& gap) {
     handler.data(id, bytes, at);
@@ -93,15 +91,16 @@ concept TakesStrays = requires(H& handler, TraceId id, Bytes bytes, Offset at) {
     handler.stray(id, bytes, at);
 };
 
-/// Push-style: `feed` the capture in pieces of any size, then `finish` once. The cuts never change the calls. Offsets
-/// count from the first byte fed. No allocation; one thread at a time.
+/// Push-style: `feed` the capture in pieces of any size, then `finish` once. The division into pieces never changes the
+/// calls. Offsets count from the first byte fed. No allocation; one thread at a time.
 ///
 /// The current ID persists across frames and pieces; a reset forgets it. Padding, reserved IDs and unassociated data
-/// are counted, not delivered. A frame with the forbidden ID is lost whole: a byte that cannot be there leaves no
-/// reason to trust its neighbours.
+/// are counted, not delivered. A frame with the forbidden ID is lost as a whole: one impossible byte is a reason to
+/// distrust its neighbours.
 ///
-/// A handler that has `stray(id, bytes, first)`, called as `data`, is also given the bytes of reserved IDs and of
-/// padding that is not zero: no formatter sends them, so they are damage, or of whom the damage moved them away from.
+/// A handler with a function `stray(id, bytes, first)`, called like `data`, also receives the bytes of reserved IDs,
+/// and padding that is not zero. No formatter sends them: they are damaged bytes, or bytes of a source whose ID was
+/// damaged.
 class Deformatter {
 public:
     explicit Deformatter(DeformatterOptions options = {}) : options_(options) {
@@ -249,7 +248,7 @@ private:
                 lose(at - 1, handler);
             } else {
                 filled_ -= 2;
-                // Inside a frame it is counted with the frame: if the frame is lost, its half syncs are in the gap.
+                // Inside a frame, it is counted with the frame: the gap of a lost frame includes its half syncs.
                 ++(filled_ == 0 ? totals_.hsyncs : hsyncs_in_frame_);
             }
         } else if (filled_ == frame_bytes) {
@@ -276,7 +275,8 @@ private:
     void regain(Handler& handler) {
         const Offset sync = position() - full_sync.size();
         if (sync < open_gap_->first) {
-            // Its first byte was taken for the auxiliary byte of a frame already delivered, and counted there.
+            // Its first byte was mistaken for the auxiliary byte of a frame that was already delivered, and is counted
+            // there.
             open_gap_->end = position();
         } else {
             open_gap_->end = sync;

@@ -13,14 +13,14 @@
 namespace waymark::coresight {
 
 struct FormatterOptions {
-    /// An unchanged ID is repeated at byte 0 of the frame with this number, counted from 1 after the last frame with an
-    /// ID. Hardware repeats it in the eighth. 0: never.
+    /// Number of frames after which an unchanged ID is repeated at byte 0, counted from 1 after the last frame with an
+    /// ID. Hardware repeats it in the eighth frame. 0: never.
     unsigned repeat_frames = 8;
     /// Trace port: number of frames from one full sync to the next, with the first before the first frame. 0: none, for
     /// memory.
     unsigned full_sync_frames = 0;
-    /// `flush` adds frames of padding until the size is a multiple of this many bytes. 0 or a divisor of 16: a frame is
-    /// enough.
+    /// `flush` adds frames of padding until the size is a multiple of this many bytes. With 0 or a divisor of 16, a
+    /// frame is enough.
     unsigned memory_width_bytes = 0;
     /// The ID that the reader is assumed to know, so that its data need no ID before it: for the middle of a capture.
     std::optional<TraceId> initial_id{};

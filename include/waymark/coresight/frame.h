@@ -1,8 +1,8 @@
-/// The frame of a CoreSight formatter, as its two directions see it (docs/spec/pft.md, 6.1 and 6.4).
+/// The frame of a CoreSight formatter, in both directions (docs/spec/pft.md, 6.1 and 6.4).
 ///
-/// Sixteen bytes. Bytes 0, 2, … 14 are mixed: bit 0 says whether the byte is an ID or data. Bytes 1, 3, … 13 are data.
-/// Byte 15 is the auxiliary byte: its bit k is bit 0 of the data in byte 2k, or says when the ID in byte 2k counts
-/// from.
+/// A frame has sixteen bytes. Bytes 0, 2, … 14 are mixed: bit 0 shows whether the byte is an ID or data. Bytes 1, 3, …
+/// 13 are data. Byte 15 is the auxiliary byte. Its bit k is bit 0 of the data in byte 2k, or shows from where on the ID
+/// in byte 2k applies.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ inline constexpr unsigned frame_data_bytes = 15;  ///< maximum number of data by
 
 /// Full sync (FSYNC, 0x7FFFFFFF): between frames only.
 inline constexpr std::array<std::uint8_t, 4> full_sync{0xFF, 0xFF, 0xFF, 0x7F};
-/// Half sync (HSYNC, 0x7FFF): between frames or at an even place inside one; nothing to output.
+/// Half sync (HSYNC, 0x7FFF): between frames or at an even place inside one; the port has nothing to output.
 inline constexpr std::array<std::uint8_t, 2> half_sync{0xFF, 0x7F};
 /// Four full syncs in place of a frame: the boundary between two unrelated captures (6.5).
 inline constexpr std::array<std::uint8_t, 16> barrier_frame{0xFF, 0xFF, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF, 0x7F,

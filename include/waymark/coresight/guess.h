@@ -1,5 +1,5 @@
 /// Infers the probable format of an unlabelled dump: frames of memory, a trace port's stream, or the raw bytes of one
-/// source (docs/spec/pft.md, 6.5). A help for users, not a way to configure a decoder.
+/// source (docs/spec/pft.md, 6.5). It is a suggestion for users, not a way to configure a decoder.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,15 @@
-/// Where trace goes after its sources: a funnel that joins them, a formatter that puts them into frames, and the RAM
-/// of a trace buffer or the pins of a trace port at the end (docs/spec/pft.md, 6.3 to 6.5). Each holds a bounded number
-/// of bytes, however long the trace.
+/// The components that trace passes after its sources: a funnel that joins them, a formatter that puts bytes into
+/// frames, and the RAM of a trace buffer or the pins of a trace port at the end (docs/spec/pft.md, 6.3 to 6.5). Each
+/// stores a bounded number of bytes, for a trace of any length.
 ///
-///     TraceRam ram(32 * 1024);                      // an ETB of 32 KiB
-///     FrameSink frames(ram);                        // a trace port: a file, and FrameSink(file, {.full_sync_frames =
-///     1}) Funnel funnel(frames); pft::Model first(config, funnel.input({TraceId{0x10}})); pft::Model second(config,
-///     funnel.input({TraceId{0x11}})); … funnel.flush(); write_file(ram.contents());
+///     TraceRam ram(32 * 1024);  // an ETB of 32 KiB
+///     FrameSink frames(ram);    // a trace port: FrameSink(file, {.full_sync_frames = 1})
+///     Funnel funnel(frames);
+///     pft::Model first(config, funnel.input({TraceId{0x10}}));
+///     pft::Model second(config, funnel.input({TraceId{0x11}}));
+///     …
+///     funnel.flush();
+///     write_file(ram.contents());
 #pragma once
 
 #include <cstdint>
@@ -24,7 +28,7 @@ class BusSink {
 public:
     virtual ~BusSink() = default;
     virtual void write(TraceId id, Bytes bytes) = 0;
-    /// Everything written must reach the output of this sink.
+    /// Makes everything written reach the output of this sink.
     virtual void flush() = 0;
 };
 
@@ -43,7 +47,7 @@ public:
     /// Whether the RAM was filled at least once, so that the oldest byte is at the write pointer and not at 0.
     [[nodiscard]] bool wrapped() const { return written_ >= ram_.size(); }
     [[nodiscard]] std::size_t write_pointer() const { return static_cast<std::size_t>(written_ % ram_.size()); }
-    /// Number of bytes written, including those replaced since.
+    /// Number of bytes written, including overwritten ones.
     [[nodiscard]] std::uint64_t written() const { return written_; }
     /// The RAM from address 0 on, as a debugger sees it.
     [[nodiscard]] Bytes ram() const { return ram_; }
