@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view dump_blanks = " \t\r";
 
-/// How the numbers of a dump are written.
+/// The notation of numbers in a dump.
 enum class Digits { hexadecimal, octal_words, octal_bytes, decimal_bytes };
 constexpr std::array all_digits{Digits::hexadecimal, Digits::octal_words, Digits::octal_bytes, Digits::decimal_bytes};
 
@@ -62,7 +62,7 @@ DumpLine dump_line(std::string_view whole) {
     }
 }
 
-/// The bytes of a number; empty: the number is not written in this way.
+/// The bytes of a number; empty if it is not written in this notation.
 std::vector<std::uint8_t> bytes_of_number(std::string_view number, Digits digits) {
     const auto word = [&](std::size_t width, int base, std::uint64_t most) -> std::optional<std::uint64_t> {
         const auto value = number.size() == width ? value_in(number, base) : std::nullopt;
@@ -134,7 +134,7 @@ private:
         return *second - *first;
     }
 
-    /// Finds what the distances between lines agree with.
+    /// Chooses the reading that agrees with the distances between lines.
     bool choose() {
         const bool colon = std::any_of(lines_.begin(), lines_.end(), [](const DumpLine& l) { return l.colon; });
         for (const Digits digits : all_digits)
@@ -165,7 +165,7 @@ private:
             for (const std::uint8_t byte : bytes_of_number(number, best_.digits)) bytes_.push_back(byte);
     }
 
-    /// What the addresses say of the place behind this line.
+    /// Reports what the addresses show about the place after this line.
     void look_between(std::size_t at, AddressedDump& out) {
         const DumpLine &line = lines_[at], &next = lines_[at + 1];
         if (line.address.empty() || line.numbers.empty()) return;

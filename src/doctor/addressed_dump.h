@@ -10,14 +10,16 @@
 
 namespace waymark::doctor {
 
-/// What the addresses of a dump say about its lines.
+/// The evidence in a dump's addresses about its lines.
 struct AddressedDump {
-    /// Readings of numbers that are not hexadecimal, as the distance between addresses shows; empty: they may be.
+    /// Readings of the numbers that the distance between addresses shows not to be hexadecimal; empty: they may be
+    /// hexadecimal.
     std::vector<DecodedText> readings{};
     std::string text{};   ///< the lines; those that `*` abbreviates are written out
     std::string lacks{};  ///< sentence about bytes that are not in the text; empty: none is known to be missing
 };
-/// nullopt: most lines do not begin with an address, or the addresses do not advance by the bytes of the lines.
+/// nullopt: most lines do not begin with an address, or the distances between addresses differ from the number of bytes
+/// in the lines.
 [[nodiscard]] std::optional<AddressedDump> addressed_dump(std::string_view text);
 
 }  // namespace waymark::doctor

@@ -194,7 +194,7 @@ bool Buffers::look_beyond(const Buffer& buffer, BufferSample& sample, ExaminedBu
                 best = reading;
                 break;
             }
-            // Nothing is certain: the one of which most is trace.
+            // No reading is certain: choose the one with the most recognised bytes.
             const std::size_t findings = report_.findings.size();
             const std::uint64_t found = choice.recognised_bytes(choice.choose(buffer, bytes, tried));
             report_.findings.resize(findings);
@@ -357,7 +357,7 @@ void Buffers::report_frames(const Buffer& buffer, ExaminedBuffer& out, const Tak
 
 void Buffers::report_frame_damage(pipeline::Damage damage, const ExaminedBuffer& buffer) {
     using Kind = pipeline::Damage::Kind;
-    // A stream with syncs may end anywhere, also one whose first frame is incomplete.
+    // A stream with syncs may end anywhere, even within its first frame.
     const bool cut =
         damage.kind == Kind::partial_frame && buffer.format == Buffer::Format::coresight && buffer.skipped == 0;
     report_.cut |= cut;

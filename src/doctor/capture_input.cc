@@ -100,7 +100,7 @@ Result<capture::Capture> open_file(const CaptureInput& options, perf::Progress* 
     return bare_capture(options, note);
 }
 
-/// The error for a folder that is not a capture: names the captures in it.
+/// The error for a folder that is not a capture: lists the captures in it.
 Error no_capture(const fs::path& folder) {
     std::string inside;
     std::error_code error;

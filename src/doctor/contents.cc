@@ -129,8 +129,8 @@ bool is_prompt(std::string_view line) {
     return std::any_of(prompts.begin(), prompts.end(), [&](std::string_view p) { return line.starts_with(p); });
 }
 
-/// The address at the beginning of a line of a dump, with what ends it: `20000000 = ` of a J-Link, `SD:20000000|` of
-/// TRACE32. 0: it has none of these.
+/// Size of the address at the beginning of a line of a dump, with its end mark: `20000000 = ` of a J-Link,
+/// `SD:20000000|` of TRACE32. 0 if there is none.
 std::size_t address_before(std::string_view line) {
     std::size_t at = std::min(line.find_first_not_of(" \t"), line.size());
     const bool of_class = line.find('|') != line.npos;
@@ -148,7 +148,8 @@ std::size_t address_before(std::string_view line) {
     return ends ? at + 1 : 0;
 }
 
-/// Numbers of one width behind TRACE32's bar, of which the cursor may mark one, without the characters behind them.
+/// The part of a TRACE32 line after the bar that contains numbers of one width, one of which the cursor may mark,
+/// without the characters that follow them.
 std::string_view without_characters(std::string_view line) {
     std::size_t at = 0, width = 0;
     while (at < line.size()) {
@@ -203,15 +204,15 @@ std::size_t repeat(std::vector<Number>& row, std::string_view& rest, std::size_t
     return count - 1;
 }
 
-/// Whether `0b` begins bits: a word may begin so, too.
+/// Whether `0b` begins bits; a hexadecimal word may begin with it too.
 bool is_bits(std::string_view token) {
     const std::string_view bits = token.substr(2);
     return bits.size() >= 8 && bits.size() % 8 == 0 &&
            std::all_of(bits.begin(), bits.end(), [](char c) { return c == '0' || c == '1'; });
 }
 
-/// Where the characters that the bytes stand for begin, behind two blanks, in most lines that have an address; npos:
-/// they have none.
+/// The column, after two blanks, at which most lines with an address show their bytes as characters; npos if they show
+/// none.
 std::size_t column_of_characters(std::string_view text) {
     std::map<std::size_t, std::size_t> columns;
     std::size_t lines = 0;
@@ -224,7 +225,7 @@ std::size_t column_of_characters(std::string_view text) {
         const auto other = std::find_if(line.rbegin(), std::make_reverse_iterator(line.begin() + colon + 1),
                                         [](char c) { return !is_hex(c) && c != ' ' && c != '\r'; });
         const auto last = static_cast<std::size_t>(line.rend() - other);  // the number of signs up to that one
-        // Characters may hold blanks themselves, so every column counts that other signs than digits follow.
+        // Characters may include blanks, so every column that is followed by other signs than digits counts.
         for (auto at = line.find("  ", colon + 1); at != line.npos; at = line.find("  ", at)) {
             at = line.find_first_not_of(' ', at);
             if (at == line.npos || at >= last) break;
@@ -310,7 +311,7 @@ Numbers numbers_in(std::string_view text) {
 /// Records of Intel HEX and of Motorola (S19): bytes at addresses, each with a sum.
 class RecordFile {
 public:
-    /// False: it is no record with a right sum.
+    /// Returns false if it is not a record, or its sum is wrong.
     bool take(std::string_view line) {
         const bool intel = line.starts_with(':');
         const bool motorola = line.size() > 1 && line.front() == 'S' && line[1] >= '0' && line[1] <= '9';
@@ -327,7 +328,7 @@ public:
         return intel ? take_intel(bytes, sum) : take_motorola(line[1], bytes, sum);
     }
     [[nodiscard]] std::string_view name() const { return name_; }
-    /// The longest run of bytes that follow one another, and how many runs there are.
+    /// The longest run of consecutive bytes, and the number of runs.
     [[nodiscard]] std::pair<std::vector<std::uint8_t>, std::size_t> longest() const {
         std::pair<std::vector<std::uint8_t>, std::size_t> out;
         std::vector<std::uint8_t> run;
@@ -375,7 +376,7 @@ private:
     std::string_view name_;
 };
 
-/// The bytes of a text of such records alone.
+/// The bytes of a text that consists only of such records.
 std::optional<DecodedText> records_in(std::string_view text) {
     RecordFile file;
     while (!text.empty()) {

@@ -12,7 +12,7 @@
 
 namespace waymark::doctor {
 
-/// Why there is no trace in a buffer.
+/// The reason why a buffer contains no trace.
 struct NoTrace {
     std::string kind;  ///< kind of the finding, such as `erased`
     std::string found, cause, advice{};

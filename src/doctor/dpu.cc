@@ -49,7 +49,7 @@ std::uint64_t missing_bytes(const capture::DpuCapture& capture, const pipeline::
         if (!trace.ring_known || trace.vtb.tea < trace.vtb.tsa) return 0;
         lines = std::min((std::uint64_t{trace.vtb.tea} - trace.vtb.tsa) / dpu::line_bytes + 1, lines);
     }
-    // More than any file can contain: the number is damaged.
+    // More lines than any file can contain: the number is damaged.
     if (lines > std::uint64_t{1} << 58) return 0;
     return lines * dpu::line_bytes - std::min<std::uint64_t>(lines * dpu::line_bytes, there);
 }
@@ -58,7 +58,7 @@ std::optional<dpu::TraceMode> mode_of(const pipeline::DpuTrace& trace) {
     const auto first = trace.periods.front().format.mode;
     for (const pipeline::DpuPeriod& period : trace.periods) {
         if (period.format.mode == first) continue;
-        // If modes change, only what all of them record is known.
+        // If modes change, only facts that all of them record are known.
         const auto changes = [](std::optional<dpu::TraceMode> m) {
             return m == dpu::TraceMode::task || m == dpu::TraceMode::flow;
         };
@@ -173,7 +173,7 @@ std::string selector_text(std::uint8_t selector) {
     }
 }
 
-/// The contexts that a qualifier selects, in a few words; empty: all.
+/// A few words that state which contexts a qualifier selects; empty: all.
 std::string qualifier_text(std::uint8_t qualifier, dpu::IdCompare compare, std::uint32_t rpid, std::uint32_t rdid) {
     std::string ids;
     if (compare == dpu::IdCompare::program || compare == dpu::IdCompare::both) ids += fmt::format("PID {}", rpid);

@@ -69,7 +69,7 @@ private:
         const std::string copy = capture_.images[image].path.filename().string();
         const auto named =
             std::find_if(copies.begin(), copies.end(), [&](const capture::CopiedFile& c) { return c.copy == copy; });
-        // Stripping a copy leaves its build ID, so that alone is not compared.
+        // A stripped copy keeps the build ID of its original, so build IDs alone are not compared.
         if (named != copies.end()) return named->file == m.file && named->build_id == m.build_id;
         return m.build_id == info.build_id();
     }

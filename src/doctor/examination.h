@@ -65,7 +65,7 @@ public:
           own_memory_(e.own_memory) {}
 
 protected:
-    /// Says what is done next.
+    /// Reports the next step.
     void progress(const std::string& what) const {
         if (options_.progress) options_.progress(what);
     }

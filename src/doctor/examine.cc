@@ -58,7 +58,7 @@ public:
     }
 
 private:
-    /// Reports what the registers of trace buffers say about why a buffer is empty, wrapped or ends early.
+    /// Reports the evidence in the registers of trace buffers about why a buffer is empty, wrapped or ends early.
     void report_sinks() {
         const std::string folder = session_.capture.path.parent_path().string();
         for (const ExplainedSource& sink : explained_sinks(session_.capture))
@@ -82,7 +82,7 @@ private:
         if (f.field == "FFCR.StopOnFl") return true;
         return f.effect == protocol::TraceEffect::note && (f.field == "CTL.TraceCaptEn" || f.field == "FFSR.FtStopped");
     }
-    /// Of the description.
+    /// Reports problems of the description.
     void report_problems() {
         for (const capture::Problem& problem : session_.problems) {
             if (!problem.lacks.empty()) continue;  // reported below, with its consequences
@@ -241,8 +241,8 @@ private:
         std::erase_if(report_.findings, [&](const CaptureFinding&) { return gone[at++]; });
     }
 
-    /// Among zeros, a few bytes look like the IDs of frames, whose sources then have nothing but zeros. If no protocol
-    /// is recognised, they are no sources. Findings about files, the description and its sources remain.
+    /// Among zeros, a few bytes look like the IDs of frames; the sources with these IDs then contain only zeros. If no
+    /// protocol is recognised, they are not sources. Findings about files, the description and its sources remain.
     void forget_invented_sources() {
         if (report_.recognised || report_.buffers.size() != 1 || samples_.size() != 1) return;
         if (std::any_of(report_.sources.begin(), report_.sources.end(), [](const auto& s) { return s.described; }))
@@ -259,7 +259,7 @@ private:
         buffer.format = Buffer::Format::unknown;
         buffer.no_trace = fmt::format("{}, all but {} of them 0", counted(bytes, "byte"), grouped(written));
         const auto invented = [&](const CaptureFinding& f) {
-            // What follows from IDs that no unit sent.
+            // Consequences of IDs that no unit sent.
             constexpr std::array<std::string_view, 11> of_frames{
                 "framing", "frame-offset", "damaged-frames", "no-frame-sync", "cut-frame",  "no-id-yet",
                 "trigger", "idle",         "reserved-id",    "damaged-id",    "stray-bytes"};

@@ -127,13 +127,13 @@ std::uint64_t field_mask(const RegisterField& f) {
     return ones << f.lo;
 }
 
-/// Keeps of `items` what `others` has too.
+/// Keeps the elements of `items` that `others` has too.
 template <class T>
 void intersect(std::vector<T>& items, const std::vector<T>& others) {
     std::erase_if(items, [&](const T& item) { return std::find(others.begin(), others.end(), item) == others.end(); });
 }
 
-/// What is concluded with one choice of the fields that were not given.
+/// The conclusions with one choice of the values of fields that were not given.
 struct Conclusion {
     explicit Conclusion(protocol::UnitExplanation explanation) : e(std::move(explanation)) {}
     protocol::UnitExplanation e;
@@ -158,8 +158,8 @@ bool same_content(const protocol::TraceContent* a, const protocol::TraceContent*
     return a != nullptr && b != nullptr && a->traced == b->traced && a->text == b->text;
 }
 
-/// Explains registers of which fields were not given. The explanation contains what holds for several values of every
-/// such field, and names the fields that decide the rest.
+/// Explains registers of which some fields were not given. The explanation contains what is true for several values of
+/// every such field, and names the fields that decide the rest.
 void explain_partly(ExplainedSource& out, const std::vector<PartlyGiven>& partly, const ExplainValues& explain) {
     const Conclusion base(explain(out.registers));
     out.explanation = base.e;
@@ -212,7 +212,7 @@ Family family_of(const GivenRegisters& given) {
     return static_cast<Family>(std::max_element(of.begin(), of.end()) - of.begin());
 }
 
-/// Notes which fields of a register are given after this setting. `whole`: all of them were before.
+/// Notes which fields of a register are given after this setting. `whole`: all fields were given before.
 void give(std::vector<PartlyGiven>& partly, const flow::RegisterSetting& setting, const flow::SettableRegister& it,
           bool whole) {
     auto found = std::find_if(partly.begin(), partly.end(), [&](const PartlyGiven& p) { return p.name == it.name; });
@@ -563,7 +563,7 @@ Result<ExplainedSource> explain_settings(const std::vector<flow::RegisterSetting
 
 namespace {
 
-/// Whether the capture has bytes that may come from the trace buffer of that name. Memory that was never written
+/// Whether the capture has bytes that may come from the trace buffer with that name. Memory that was never written
 /// contains zeros.
 bool has_bytes_of(const capture::Capture& capture, const std::string& sink) {
     const auto has = [](const capture::Buffer& buffer) {

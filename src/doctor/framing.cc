@@ -126,7 +126,7 @@ std::uint64_t recognised(const Taken& taken) {
     std::uint64_t sum = 0;
     const auto add_bytes = [&](const std::vector<Stretch>& stretches, bool framed) {
         if (stretches.empty()) return;
-        // A part is enough to choose by, and there are many framings to try.
+        // A part is enough to choose a framing, and there are many framings to try.
         constexpr std::size_t enough_bytes = 1 << 18;
         const auto longest =
             std::max_element(stretches.begin(), stretches.end(),
@@ -253,7 +253,7 @@ bool FramingChoice::recognises(const Buffer& buffer, const BufferSample& sample,
     };
     for (unsigned id = 1; id < coresight::trace_ids; ++id) look_at(taken.by_id[id], true);
     look_at(taken.bare, false);
-    // Where frames give little else than trace of units that send no synchronisation, that is no accident either.
+    // If the frames contain almost only trace of units that send no synchronisation, that is no accident either.
     const bool framed = out.format != Buffer::Format::source_data && known * 10 >= all * 9;
     return framed || (certain != 0 && certain * least_share >= all);
 }

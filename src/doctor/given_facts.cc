@@ -1,4 +1,4 @@
-// Facts that the registers of a description give.
+// Takes facts from the registers of a description.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 using protocol::Certainty;
 using protocol::Setting;
 
-/// The setting that a fact of the bytes is about, by the fact's words.
+/// The setting that a fact from the bytes refers to, by the fact's words.
 const Setting* setting_of(const std::vector<Setting>& settings, std::string_view what) {
     constexpr std::array<std::pair<std::string_view, std::string_view>, 3> other_words{
         {{"unit", "version"}, {"cycle counts", "cycle counting"}, {"branches", "branch output"}}};
@@ -30,7 +30,7 @@ const Setting* setting_of(const std::vector<Setting>& settings, std::string_view
     return found == settings.end() ? nullptr : &*found;
 }
 
-/// How facts name the value of a setting.
+/// The value of a setting, as facts name it.
 std::string value_of(const Setting& setting, std::string_view what) {
     if (const auto* const number = std::get_if<std::uint64_t>(&setting.value);
         number != nullptr && setting.name.ends_with("_bytes"))
@@ -40,7 +40,7 @@ std::string value_of(const Setting& setting, std::string_view what) {
     return value;
 }
 
-/// The registers of a description that decide about settings: the ones that have a bit which changes the setting.
+/// The registers of a description that decide about settings: registers with a bit that changes a setting.
 class GivenSettings {
 public:
     explicit GivenSettings(const pipeline::Source& described)
@@ -96,7 +96,7 @@ void take_given_facts(ExaminedSource& source, const pipeline::Source& described)
         if (!open(fact)) continue;
         const Setting* const setting = setting_of(given.settings(), fact.what);
         if (setting == nullptr) continue;
-        // What the bytes contradict is a finding of its own.
+        // If the bytes contradict a setting, that is a finding of its own.
         if (std::find(settled.begin(), settled.end(), *setting) == settled.end()) continue;
         const std::string registers = given.registers_of(*setting);
         if (registers.empty()) continue;

@@ -14,12 +14,12 @@ public:
     void gap(const Gap&) override {}
 };
 
-/// Whether a bare file can have this protocol, so that an option or another command reads it.
+/// Whether a bare file can have this protocol, so that an option or another command can read it.
 bool can_be_bare(const Protocol& protocol) {
     return !protocol.words().types.empty() || !protocol.how_to_read("FILE").empty();
 }
 
-/// Whether some of the bytes are no packets of the protocol that the identity names.
+/// Whether some of the bytes are not packets of the protocol in this identity.
 bool leaves_bytes(const Identity& identity, const std::vector<Stretch>& stretches) {
     const auto findings =
         identity.protocol->health(identity, identity.configuration.get(), stretches, std::string_view());
@@ -61,10 +61,11 @@ Identity identify(const std::vector<Stretch>& stretches, bool framed, const Prot
             if (protocol->identify(stretches, out)) out.protocol = protocol;
             continue;
         }
-        // One with the same synchronisation takes only what is rather its own than that of those before it.
+        // A protocol with the same synchronisation as an earlier one is chosen only if the bytes fit it better than all
+        // earlier ones.
         const std::string_view sync = out.protocol->words().sync_bytes;
         if (sync.empty() || protocol->words().sync_bytes != sync) continue;
-        // A description outweighs what is only more likely: the described protocol has to fail where the other does
+        // A description outweighs a greater likelihood: the described protocol has to fail where the other one does
         // not.
         const bool is_described = out.protocol == described;
         if (is_described && !leaves_bytes(out, stretches)) continue;

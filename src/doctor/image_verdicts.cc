@@ -38,7 +38,7 @@ Trial best_trial(const std::vector<Stretch>& stretches, SharedConfiguration& con
     return best;
 }
 
-/// How the facts of the bytes name a setting and its value: `Context ID`, `2 bytes`.
+/// The name of a setting and its value, as facts from the bytes express it: `Context ID`, `2 bytes`.
 std::string fact_name(const protocol::Setting& setting) {
     constexpr std::string_view size = " bytes";
     std::string name = protocol::setting_words(setting);
@@ -56,8 +56,8 @@ std::optional<Offset> first_contradiction(const std::vector<Stretch>& stretches,
     const Trial trial = try_image(stretches, configuration, code);
     return trial.first ? std::optional(trial.first->offset) : std::nullopt;
 }
-/// The configuration of the unit in the core for which this program was built; null if the program does not tell
-/// anything that changes it.
+/// The configuration of the unit in the core for which this program was built; null if the program shows nothing that
+/// changes the configuration.
 SharedConfiguration beside_core_of(const std::string& argument, const Configuration& configuration) {
     const auto image = image::parse_image_argument(argument);
     if (!image) return nullptr;
@@ -128,7 +128,7 @@ void ImageTrials::judge(ExaminedSource& source, const std::vector<Stretch>& dump
     for (const std::string& argument : options_.images) {
         ImageVerdict verdict{argument, source.name, {}, {}, {}};
         judge_image(source, stretches, argument, verdict);
-        // With several processes, the image is part of the memory that was judged above.
+        // With several processes, the image is part of the memory that was already judged.
         using Kind = ImageVerdict::Kind;
         if (session_.capture.spaces != nullptr && verdict.kind != Kind::other_build && verdict.kind != Kind::unreadable)
             continue;
@@ -207,7 +207,7 @@ void ImageTrials::find_program_facts(ExaminedSource& source, const std::vector<S
         }
         if (other == nullptr) continue;
         InferredField fact{fact_name(settings[i]), fact_value(settings[i]), Certainty::assumed, {}};
-        // The program decides what the bytes alone left open.
+        // The program decides what the bytes alone do not show.
         std::vector<InferredField>& by_bytes = source.identity.facts;
         const auto open = std::find_if(by_bytes.begin(), by_bytes.end(), [&](const InferredField& f) {
             return f.certainty == Certainty::assumed && protocol::upper(f.what) == protocol::upper(fact.what);
@@ -310,7 +310,8 @@ void ImageTrials::judge_memory(ExaminedSource& source, const std::vector<Stretch
         }
     }
 }
-/// The address of a Thumb function has bit 0 set, and so have the dumps whose addresses were taken from one.
+/// The address of a Thumb function has bit 0 set, and so has the load address of a dump that was taken from such an
+/// address.
 bool ImageTrials::try_without_thumb_bits(const ExaminedSource& source, const std::vector<Stretch>& stretches,
                                          const pipeline::Source& known, ImageVerdict& verdict) const {
     constexpr std::uint64_t thumb = 1;

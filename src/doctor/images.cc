@@ -51,7 +51,7 @@ private:
     }
     void count(const flow::Event& event) {
         if (const auto* what = std::get_if<flow::Inconsistency>(&event.what)) {
-            // A contradiction within the trace says nothing about the image.
+            // A contradiction within the trace is no evidence about the image.
             if (!flow::concerns_flow(what->conflict)) return;
             ++out_.contradictions;
             places_.insert(what->found.value);
@@ -97,7 +97,7 @@ private:
     const std::uint64_t shift_, mask_;
 };
 
-/// Addresses that the trace names, and how often.
+/// Addresses that the trace contains, and how often.
 struct Targets {
     void add(const follow::Place& place) {
         constexpr std::size_t most = 1 << 16;

@@ -21,8 +21,8 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
-/// The part between the first of `open` and its partner, the last of `close`; what precedes is a name or a type, as in
-/// `trace = [`. nullopt: they are not there, or something else follows.
+/// The part between the first `open` and the last `close`; a name or a type may precede it, as in `trace = [`. nullopt:
+/// a bracket is missing, or other text follows.
 std::optional<std::string_view> between(std::string_view text, char open, char close) {
     text = trimmed(text);
     constexpr std::size_t longest_name = 80;
@@ -34,7 +34,7 @@ std::optional<std::string_view> between(std::string_view text, char open, char c
     return text.substr(first + 1, last - first - 1);
 }
 
-/// A decimal number without leading zeros, which only digits in columns have, or a hexadecimal one in quotes.
+/// A number in decimal without leading zeros, which only columns of digits have, or in hexadecimal in quotes.
 std::optional<std::int64_t> number_in(std::string_view item) {
     const bool quoted =
         item.size() >= 2 && (item.front() == '\'' || item.front() == '"') && item.back() == item.front();
@@ -69,7 +69,7 @@ std::size_t word_size_of(std::int64_t least, std::int64_t most) {
 
 bool fits_a_byte(std::int64_t number) { return number >= -128 && number <= 255; }
 
-/// The index of the first number that is no byte, if nearly all others are bytes; words of memory are not so small.
+/// The index of the first number that is not a byte, if nearly all others are bytes: words of memory are not so small.
 std::optional<std::size_t> stray_number(const std::vector<std::int64_t>& numbers) {
     constexpr std::size_t one_in = 16;
     const auto others = static_cast<std::size_t>(
@@ -89,7 +89,7 @@ std::optional<DecodedText> read_numbers(const std::vector<std::int64_t>& numbers
     return words_of(numbers, word_size_of(*least, *most));
 }
 
-/// The value of an escape in a literal, whose characters are removed from `text`; nullopt: an unknown escape.
+/// The value of an escape in a literal; removes its characters from `text`. nullopt: an unknown escape.
 std::optional<std::uint8_t> escaped(std::string_view& text) {
     const char c = text.front();
     text.remove_prefix(1);
@@ -117,7 +117,7 @@ int base64_digit(char c) {
     return -1;
 }
 
-/// The items of a list, up to the first that is no number.
+/// The items of a list, up to the first one that is not a number.
 struct ListItems {
     std::vector<std::int64_t> numbers{};
     std::optional<std::string_view> stranger{};

@@ -1,4 +1,4 @@
-/// Bytes that programs write as text in other ways than digits in columns: lists of a language, base64.
+/// Bytes that programs write as text in other forms than columns of digits: lists of a language, base64.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,13 @@ namespace waymark::doctor {
 /// significant byte first. nullopt: the text has no brackets with at least 16 numbers.
 [[nodiscard]] std::optional<DecodedText> numbers_in_brackets(std::string_view text);
 
-/// Why the numbers of a list are no bytes and no words, such as `number 301 of the list is 300 and does not fit into a
-/// byte`; empty: the text is no list of numbers, or numbers_in_brackets() reads it.
+/// The reason why the numbers of a list are neither bytes nor words, such as `number 301 of the list is 300 and does
+/// not fit into a byte`. Empty: the text is not a list of numbers, or numbers_in_brackets() reads it.
 [[nodiscard]] std::string why_no_list(std::string_view text);
 
-/// The decimal numbers that gdb prints behind addresses (`x/64db`, `x/16dw`), in the same sizes. nullopt: a line has
-/// another form. Without addresses, as `od -An -tu1` prints them, only bytes are read, of which one is above 99: others
-/// may be hexadecimal.
+/// The decimal numbers that gdb prints after addresses (`x/64db`, `x/16dw`), in the same sizes. nullopt: a line has
+/// another form. Without addresses, as in the output of `od -An -tu1`, only bytes are read, and at least one must be
+/// above 99: others may be hexadecimal.
 [[nodiscard]] std::optional<DecodedText> decimal_columns(std::string_view text);
 
 /// The bytes of Python's literals: `b'\x00\x80'`, `bytearray(b"...")`. nullopt: the text is no such literal of at least

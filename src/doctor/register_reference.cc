@@ -23,13 +23,13 @@ std::string plain(std::string_view name) {
     return out;
 }
 
-/// Whether `written`, a plain name, is the name of this register, or that without its last R.
+/// Whether `written`, a plain name, is the name of this register, with or without its last R.
 bool is_name(std::string_view written, const RegisterReference& r) {
     const std::string name = plain(r.name);
     return written == name || std::string(written) + "R" == name;
 }
-/// The index of the register of this group that `written`, a plain name, is: 3 for `TRCACVR3`; none if it is no such
-/// name or the group is smaller.
+/// The index of a register in this group by its plain name `written`: 3 for `TRCACVR3`. nullopt if it is not such a
+/// name, or the group is smaller.
 std::optional<unsigned> index_in(std::string_view written, const RegisterReference& r) {
     const std::string name = plain(r.name);
     if (r.places.size() == 1 || !written.starts_with(name)) return std::nullopt;
@@ -41,7 +41,7 @@ std::optional<unsigned> index_in(std::string_view written, const RegisterReferen
     return number - r.first;
 }
 
-/// The fields of a register that `written`, in capitals, means: all if it is empty.
+/// The fields of a register that `written`, in capitals, names; all fields if it is empty.
 std::vector<FieldReference> fields_meant(std::string_view written, const RegisterReference& r) {
     if (written.empty()) return r.fields;
     std::vector<FieldReference> out;
@@ -62,7 +62,7 @@ std::string bits_of(const FieldReference& f) {
     return f.hi == f.lo ? std::to_string(f.hi) : fmt::format("{}:{}", f.hi, f.lo);
 }
 
-/// A cell of a table: no text may end it.
+/// Text for a cell of a table, in which no character may end the cell.
 std::string cell(std::string_view text) {
     std::string out;
     for (const char c : text) {

@@ -108,8 +108,8 @@ Status add_memory(capture::Capture& capture, const std::string& argument, const 
     return Nothing{};
 }
 
-/// Adds the ELF file, whose symbols and lines name the code; nothing for a raw dump. Where the description has the
-/// file, by its build ID or else by its path, what it says of the file remains.
+/// Adds the ELF file, whose symbols and lines name the code; nothing for a raw dump. If the description has the file,
+/// by its build ID or else by its path, the description's facts about the file remain.
 Status add_program(capture::Capture& capture, const std::string& argument, const fs::path& folder) {
     WM_ASSIGN_OR_RETURN(const image::ImageArgument image, image::parse_image_argument(argument));
     const auto kind = image::recognise(image.path);
@@ -275,7 +275,7 @@ Status bring_memory(capture::Capture& capture, const fs::path& folder) {
         WM_ASSIGN_OR_RETURN(dump.file, copies.copy(dump.file, known->second));
     }
     const fs::path from = capture.path.parent_path();
-    // No description names these: they say of the recording what its trace does not.
+    // No description names these files: they contain facts about the recording that its trace does not contain.
     std::set<std::string> names{std::string(capture::ran_before_file), std::string(capture::not_permitted_file)};
     for (const capture::CopiedFile& file : capture.modules.copies) names.insert(file.copy);
     for (const capture::GeneratedNames& file : capture.modules.names) names.insert(file.file);
@@ -286,7 +286,7 @@ Status bring_memory(capture::Capture& capture, const fs::path& folder) {
     return Nothing{};
 }
 
-/// The registers of the description, with the values of those settings that the bytes prove otherwise.
+/// The registers of the description, corrected by the settings that the bytes prove.
 std::vector<capture::Register> corrected(std::vector<capture::Register> described, const ExaminedSource& source) {
     if (source.as_described != nullptr && source.configuration->equals(*source.as_described)) return described;
     for (capture::Register& right : registers_of(source)) {
@@ -300,9 +300,9 @@ std::vector<capture::Register> corrected(std::vector<capture::Register> describe
     return described;
 }
 
-/// A snapshot folder, examined: its own description, corrected.
+/// Writes a snapshot folder that was examined, with its own description, corrected.
 Status write_described(const ExaminationReport& report, const fs::path& folder) {
-    // As it was read: the units' own rings of memory were put in order for the examination.
+    // The capture as it was read: for the examination, the units' own rings of memory were put in order.
     WM_ASSIGN_OR_RETURN(capture::Capture capture, capture::read_snapshot(report.description));
     std::map<std::string, std::vector<capture::MemoryDump>> written;
     WM_RETURN_IF_ERROR(bring_memory(capture, folder));

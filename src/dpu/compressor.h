@@ -12,7 +12,7 @@ namespace waymark::dpu {
 
 class Compressor {
 public:
-    /// The item that is held back: a loop, or the backward jump that may begin one.
+    /// The item that the compressor keeps back: a loop, or the backward jump that may begin a loop.
     struct Loop {
         enum class Kind : std::uint8_t { none, short_loop, long_loop, soft } kind = Kind::none;
         std::uint32_t src{}, dst{}, reps{};
@@ -23,7 +23,7 @@ public:
     [[nodiscard]] bool pending() const { return loop_.kind != Loop::Kind::none; }
     [[nodiscard]] const TaskContext& context() const { return loop_.context; }
 
-    /// One more of the same? `full` once it can take no more.
+    /// Another run of the same loop? `full` if the loop can take no more.
     bool again(Loop::Kind kind, std::uint32_t src, std::uint32_t dst, const TaskContext& context) {
         if (kind == Loop::Kind::none || loop_.kind != kind || loop_.src != src || loop_.dst != dst ||
             loop_.context != context)
@@ -37,7 +37,7 @@ public:
                const CoreContext& core) {
         loop_ = {kind, src, dst, 1, context, core};
     }
-    /// Takes the held-back item for writing; nothing follows it.
+    /// Takes the kept item for writing; no item follows it.
     Loop take() {
         const Loop loop = loop_;
         loop_ = {};
@@ -45,7 +45,7 @@ public:
     }
     void clear() { loop_ = {}; }
 
-    /// The kind of loop that an item would be held back as.
+    /// The kind of loop as which an item would be kept back.
     [[nodiscard]] static Loop::Kind kind_of(ItemKind kind, std::uint32_t src, std::uint32_t dst) {
         switch (kind) {
             case ItemKind::loop_short: return Loop::Kind::short_loop;

@@ -39,14 +39,14 @@ public:
         counting_ = enabled_;
         enabling_ = disabling_ = 0;
     }
-    /// A control register was written at `offset`; `controls` has the present contents of all of them. `changed_tcen`:
-    /// the triad's TCEN changed, so its counters are disabled first (4.3).
+    /// A control register was written at `offset`; `controls` has the present contents of all control registers.
+    /// `changed_tcen`: the triad's TCEN changed, so its counters are disabled first (4.3).
     void control_written(const Registers& registers, std::uint32_t offset, bool changed_tcen);
     void set_value(unsigned i, std::uint32_t value) { values_[i] = value & counter_mask; }
 
     // ---- step 2
 
-    /// `occurred`: a bit for each Selector. Disabling wins.
+    /// Applies events that enable and disable counters. `occurred`: a bit for each Selector. Disabling wins.
     void resolve(std::uint32_t occurred, bool supervisor, bool id_match) {
         if (occurred != 0)
             for (unsigned i = 0; i < counter_count; ++i) {
@@ -70,7 +70,7 @@ public:
 
     // ---- steps 3 and 4
 
-    /// Counts `n` events. True if the counter, in one-shot mode, has come to zero and stopped.
+    /// Counts `n` events. Returns true if the counter, in one-shot mode, has reached zero and stopped.
     bool count(unsigned i, std::uint64_t n) {
         const std::uint32_t value = values_[i];
         if (!controls_[i].wraps && value != 0 && n >= value) [[unlikely]] {
@@ -81,7 +81,7 @@ public:
         values_[i] = static_cast<std::uint32_t>(value - n) & counter_mask;
         return false;
     }
-    /// Events until a one-shot counter stops; a counter at 0 needs 2^31.
+    /// Number of events until a one-shot counter stops; a counter at 0 needs 2^31.
     [[nodiscard]] std::uint64_t until_zero(unsigned i) const {
         return values_[i] != 0 ? values_[i] : std::uint64_t{counter_mask} + 1;
     }

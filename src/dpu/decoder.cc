@@ -199,8 +199,8 @@ private:
         return 0;
     }
 
-    /// Number of bytes up to the next head after the first word: the parser takes these before this decoder is tried
-    /// again.
+    /// Number of bytes up to the next head after the first word: the parser takes these bytes before this decoder is
+    /// tried again.
     [[nodiscard]] std::size_t piece_bytes(Bytes bytes) const {
         if (bytes.empty()) return 0;
         std::size_t at = parser_.unaligned() != 0 ? parser_.unaligned() : 4;

@@ -44,7 +44,7 @@ struct CaptureInput {
 
     /// The first option of `registers` that was given; empty if none was.
     [[nodiscard]] std::string register_option() const;
-    /// The first given option that is only valid for bare trace files; empty if none was.
+    /// The first given option that is valid only for bare trace files; empty if there is none.
     [[nodiscard]] std::string bare_option() const;
     /// The folders to search. `usage`: one is not a folder.
     [[nodiscard]] Result<image::FileSearch> file_search() const;

@@ -22,23 +22,24 @@ namespace waymark::doctor {
 /// Whether there is anything other than padding.
 [[nodiscard]] bool has_content(const dpu::Totals& totals);
 
-/// Number of bytes that the unit wrote (lines_written, at most the whole buffer) and that the buffer's file, of `there`
-/// bytes, lacks.
+/// Number of bytes that the unit wrote (lines_written, at most the whole buffer) but that are missing from the buffer's
+/// file of `there` bytes.
 [[nodiscard]] std::uint64_t missing_bytes(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace,
                                           std::uint64_t there);
 
-/// The mode that applies to the whole trace.
+/// The trace mode, if one mode applies to the whole trace.
 [[nodiscard]] std::optional<dpu::TraceMode> mode_of(const pipeline::DpuTrace& trace);
 /// All trace modes in order of use.
 [[nodiscard]] std::string mode_text(const pipeline::DpuTrace& trace);
 
-/// Why the buffer is empty, and what to do.
+/// The reason why the buffer is empty, and what to do.
 [[nodiscard]] std::string why_nothing(const capture::DpuCapture& capture, const pipeline::DpuTrace& trace, Bytes dump);
 
 /// The event of a counter, and when it counts.
 struct DpuCounter {
     std::optional<dpu::EventWire> event;  ///< nullopt: the registers do not tell
-    /// In a few words, such as `user`, `one-shot`, `from EDCA0 to EDCA1`; empty: all occurrences while tracing was on.
+    /// A few words, such as `user`, `one-shot`, `from EDCA0 to EDCA1`; empty: the counter counts all occurrences while
+    /// tracing was on.
     std::string when;
     std::string rule;  ///< the same as a clause: `A0 counts CYCLES in user state only`; empty if `when` is empty
     bool rewritten =

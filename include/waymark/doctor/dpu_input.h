@@ -42,26 +42,27 @@ public:
     [[nodiscard]] const capture::DpuCapture& capture() const { return capture_; }
     [[nodiscard]] const pipeline::DpuTrace& trace() const { return trace_; }
     [[nodiscard]] Bytes dump() const { return dump_.bytes(); }
-    /// Of pipeline::trace_file.
+    /// The bytes of pipeline::trace_file.
     [[nodiscard]] Bytes trace_bytes() const { return trace_.nexus ? messages_.bytes() : dump_.bytes(); }
-    /// Number of bytes that the unit wrote (lines_written, at most the whole buffer) and the buffer's file lacks.
+    /// Number of bytes that the unit wrote (lines_written, at most the whole buffer) but that are missing from the
+    /// buffer's file.
     [[nodiscard]] std::uint64_t missing_bytes() const;
     /// Whether the buffer's file lacks trace, according to decoding or to lines_written.
     [[nodiscard]] bool is_cut(const pipeline::DpuDecoded& decoded) const;
     [[nodiscard]] std::string cut_text() const;
     /// Whether there is anything other than padding.
     [[nodiscard]] static bool has_content(const dpu::Totals& totals);
-    /// Why there is nothing to show, and what to do.
+    /// The reason why there is nothing to show, and what to do.
     [[nodiscard]] std::string why_nothing() const;
     [[nodiscard]] std::optional<std::uint32_t> value(std::string_view name) const;
-    /// The mode that applies to the whole trace.
+    /// The trace mode, if one mode applies to the whole trace.
     [[nodiscard]] std::optional<dpu::TraceMode> mode() const;
     /// All trace modes in order of use.
     [[nodiscard]] std::string mode_text() const;
 
     /// The event of a counter; nullopt if the registers do not tell.
     [[nodiscard]] std::optional<dpu::EventWire> event(unsigned counter) const { return counters_[counter].event; }
-    /// Its name in every view: DpuCounter::name.
+    /// The event's name in every view: DpuCounter::name.
     [[nodiscard]] const std::string& event_name(unsigned counter) const { return counters_[counter].name; }
     /// Whether the event input of the counter was connected (7.5, events.driven).
     [[nodiscard]] bool is_driven(unsigned counter) const { return doctor::is_driven(capture_, counters_[counter]); }

@@ -48,7 +48,7 @@ public:
     /// Whether there is anything other than padding.
     [[nodiscard]] bool has_content() const { return DpuInput::has_content(sums_.decoded.totals); }
     [[nodiscard]] bool is_cut() const { return input_.is_cut(sums_.decoded); }
-    /// Impossible or implausible values in the trace.
+    /// Sentences about impossible or implausible values in the trace.
     [[nodiscard]] std::vector<std::string> doubts() const;
     [[nodiscard]] std::vector<std::string> losses() const;
     /// The part that a filter excludes, in a sentence; empty if none.

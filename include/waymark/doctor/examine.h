@@ -28,7 +28,7 @@ namespace waymark::doctor {
 struct ExamineOptions {
     std::vector<std::string> images;  ///< `FILE[@ADDRESS]`, each judged separately; a raw dump may lack its address
     std::uint64_t most_bytes = sample_bytes;  ///< of each buffer
-    /// Called with what is done next, before each piece of work that may take long; may be empty.
+    /// Called with the next step, before each step that may take long; may be empty.
     std::function<void(const std::string&)> progress{};
 };
 
@@ -98,7 +98,7 @@ struct ExaminedSource {
     std::optional<follow::HeadRecovery> head;
     /// Whether its program flow can be decoded, so that images can be judged by it.
     [[nodiscard]] bool has_flow() const { return configuration != nullptr && configuration->protocol().decodes_flow(); }
-    /// It sends messages (protocol/message.h).
+    /// Whether it sends messages (protocol/message.h).
     [[nodiscard]] bool has_messages() const { return protocol::message_source(configuration.get()) != nullptr; }
     std::uint64_t bytes{};
 };

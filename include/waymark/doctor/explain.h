@@ -45,9 +45,9 @@ struct ExplainedSource {
     /// For each kind of content: registers that decide whether it is in the trace, and were not given; empty: none.
     std::vector<std::vector<std::string>> undecided_contents{};
     bool is_buffer = false;  ///< a trace buffer, not a source
-    /// Of a trace buffer: the capture has bytes that may come from it.
+    /// For a trace buffer: whether the capture has bytes that may come from it.
     bool has_trace = false;
-    /// What signals from outside kept out of the trace of the whole capture; registers do not show it.
+    /// Trace that signals from outside prevented in the whole capture; registers do not show it.
     std::vector<capture::NotPermitted> not_permitted{};
     /// How the registers were read, and why the cost could not be measured completely; one sentence each.
     std::vector<std::string> remarks{};
@@ -61,19 +61,19 @@ struct GivenRegisters {
     std::vector<File> files;
     std::vector<flow::RegisterSetting> settings;  ///< override the files
 };
-/// One unit: the one that has most of the given names. For a unit of program flow, calls explain_settings(); otherwise
-/// SPE, about whose version only PMSIDR_EL1 tells, or the DPU, for which a file is a register program. If files are
-/// device files of a snapshot: the trace source or trace buffer of each, sources first; registers given beside them
-/// replace the registers of the source. Errors: as explain_settings(); `unsupported`: a device file of something else;
-/// `bad_format`: it has a mistake.
+/// Explains one unit: the unit that has most of the given names. For a unit of program flow, it calls
+/// explain_settings(). Otherwise the unit is SPE, for which only PMSIDR_EL1 shows the version, or the DPU, for which a
+/// file is a register program. If files are device files of a snapshot, it explains the trace source or trace buffer of
+/// each, sources first; registers given beside them replace the registers of the source. Errors: as explain_settings();
+/// `unsupported`: a device file of something else; `bad_format`: it has a mistake.
 [[nodiscard]] Result<std::vector<ExplainedSource>> explain_registers(const GivenRegisters& given,
                                                                      std::string_view core);
 
 /// Chooses the unit that has most of these registers. A name may be in lower case, and without its last R, as in
-/// Linux's sysfs (`trcconfig`); a later setting replaces an earlier one. Of a register of which only fields were given,
-/// the other fields are not known: what depends on them is in `undecided`, with their names. `core`: the type of the
-/// traced core; may be empty. Errors: `usage`: no explained unit has any of these registers, or a value or field is
-/// invalid for its register.
+/// Linux's sysfs (`trcconfig`); a later setting replaces an earlier one. If only some fields of a register were given,
+/// the other fields are unknown: conclusions that depend on them are in `undecided`, with their names. `core`: the type
+/// of the traced core; may be empty. Errors: `usage`: no explained unit has any of these registers, or a value or field
+/// is invalid for its register.
 [[nodiscard]] Result<ExplainedSource> explain_settings(const std::vector<flow::RegisterSetting>& settings,
                                                        std::string_view core);
 

@@ -21,11 +21,12 @@ using protocol::Tried;
 [[nodiscard]] std::string_view name(const Protocol* protocol);
 
 /// Judges one source with each protocol of the registry, until one recognises the bytes. Never fails; time is a small
-/// multiple of the number of bytes. `framed`: the bytes came in frames of a trace bus, to which units that write to
-/// memory themselves do not send. `described`: the protocol that the capture names for the source, or null. Another one
-/// with the same synchronisation is taken instead only if bytes are no packets of this one, and all are packets of the
-/// other. A protocol that never occurs as bare bytes, such as branch stacks, is tried only if it is this one. `listed`:
-/// the protocol whose packets a text listed, or null; no other is tried then.
+/// multiple of the number of bytes. `framed`: the bytes came in frames of a trace bus; units that write to memory
+/// themselves do not send such frames. `described`: the protocol that the capture names for the source, or null.
+/// Another protocol with the same synchronisation is chosen instead only if some bytes are not packets of the described
+/// one, but all are packets of the other. A protocol that never occurs as bare bytes, such as branch stacks, is tried
+/// only if it is the described one. `listed`: the protocol whose packets a text listed, or null; no other is tried
+/// then.
 [[nodiscard]] Identity identify(const std::vector<Stretch>& stretches, bool framed = false,
                                 const Protocol* described = nullptr, const Protocol* listed = nullptr);
 

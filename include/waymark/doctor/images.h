@@ -97,7 +97,8 @@ struct MappedImage {
     std::string build_id{};                    ///< hexadecimal, of the image; only set if no mapped file has it
     std::string build_id_there{};              ///< of the mapped file with the same name; empty if there was none
 };
-/// Nothing is known without a list, for a raw dump, and for a file without a build ID whose name is not in the list.
+/// The result is empty without a list of mappings, for a raw dump, and for a file without a build ID whose name is not
+/// in the list.
 [[nodiscard]] MappedImage mapping_of(const std::string& argument, const capture::ModuleMap& modules);
 /// Extents in which a map has bytes, in Non-secure or Secure state, including 64-bit addresses.
 [[nodiscard]] std::vector<follow::CodeExtent> extents_of(const image::MemoryMap& map, bool ns);
@@ -125,7 +126,7 @@ struct Shift {
 };
 /// The shift at which the image is proven to contain the code that ran, if there is exactly one. Candidates are
 /// differences between addresses in the trace (I-syncs, branches) and targets of branches in the image; the most
-/// frequent ones are tried. Trace is assumed to be of either A64 code, or A32 and T32 code: whichever has more
+/// frequent ones are tried. Trace is assumed to be of either A64 code, or A32 and T32 code: the kind with more
 /// addresses. Time is bounded: 256 candidates, each dropped at its first contradiction.
 [[nodiscard]] std::optional<Shift> find_shift(const std::vector<Stretch>& stretches,
                                               const std::vector<std::shared_ptr<const Configuration>>& configurations,

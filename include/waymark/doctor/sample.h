@@ -1,4 +1,5 @@
-/// Pieces of a buffer to examine: the whole of a small one, some from beginning to end of a large one.
+/// The pieces of a buffer to examine: a small buffer as a whole, or some pieces of a large one, from its beginning to
+/// its end.
 #pragma once
 
 #include <cstdint>

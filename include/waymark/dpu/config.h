@@ -1,5 +1,5 @@
-/// How a Debug and Profiling Unit is integrated and what its inputs are (docs/spec/dpu.md, sections 9 and 13), and
-/// Waymark's choices where the specification is unclear. Its programming is in the registers.
+/// The integration of a Debug and Profiling Unit and the sources of its inputs (docs/spec/dpu.md, sections 9 and 13),
+/// and Waymark's choices where the specification is unclear. Its programming is in the registers.
 #pragma once
 
 #include <cstdint>
@@ -71,7 +71,7 @@ struct EonceSetup {
 
 /// Choices where the specification is implementation defined or unclear (13.3).
 struct ModelChoices {
-    /// An entry finds no room: it is lost, or the core waits. The behaviour of silicon is not documented.
+    /// There is no room for an entry: it is lost, or the core waits. The behaviour of silicon is not documented.
     enum class Full : std::uint8_t { drop, stall } full = Full::drop;
     /// When the data control unit grants a request of the trace write buffer (5.6).
     enum class Grant : std::uint8_t { always, when_idle, never };
