@@ -21,7 +21,7 @@ namespace waymark::etm3 {
 
 namespace {
 
-/// By header byte.
+/// Outcomes by header byte.
 using OutcomeTable = std::array<Outcomes, 256>;
 constexpr OutcomeTable outcome_table(bool cycle_accurate) {
     OutcomeTable all{};
@@ -237,7 +237,7 @@ public:
         end.machine.times_.join(times);
     }
 
-    // For follow::Cutting.
+    // Functions for follow::Cutting.
 
     [[nodiscard]] static follow::CutMemory memory(const Snapshot& s) {
         return {.vmid = carried(s),
@@ -310,7 +310,7 @@ private:
     }
     void set_context(Offset at) { follower_.set_context(last_.context(), at); }
 
-    /// Resets to the state before the first byte: nothing is known of the core.
+    /// Resets to the state before the first byte, in which nothing is known about the core.
     void forget(Offset at) {
         commit();
         if (!synced_ && async_seen_ && async_end_ < at)

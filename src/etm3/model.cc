@@ -51,7 +51,8 @@ public:
         advance(e.cycle);
         if (begin()) {
             if (e.cancels) {
-                // Sent in a separate header, so that a decoder which cancels whole headers is right too.
+                // These outcomes are sent in a separate header, so that a decoder that cancels whole headers gives the
+                // right result too.
                 send_atoms();
                 atoms_.add(true, clock_.count(e.cycle));
             }
@@ -153,7 +154,7 @@ private:
         if (restart_ != ISyncReason::overflow_restart) restart_ = restart;
     }
 
-    /// Sends what must precede an instruction or exception; false if that is not traced.
+    /// Sends the packets that must precede an instruction or exception; false if it is not traced.
     bool begin() {
         if (programming_ || in_debug_ || here_.isa == Isa::jazelle) {
             ++counts_.untraced;

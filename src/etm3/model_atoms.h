@@ -10,7 +10,7 @@
 
 namespace waymark::etm3 {
 
-/// Grouped as a captured Cortex-M3 does: E up to the first N, at most 15. A captured cycle-accurate Cortex-A7 also has
+/// Grouped as by a captured Cortex-M3: E up to the first N, at most 15. A captured cycle-accurate Cortex-A7 also has
 /// two outcomes of one cycle in a header, and headers with cycles only.
 class ModelAtoms {
 public:
@@ -40,7 +40,7 @@ private:
     void header(std::vector<std::uint8_t>& out, unsigned byte) const {
         encode(out, PHeader{static_cast<std::uint8_t>(byte)}, config_);
     }
-    /// Format 1; gives back how many outcomes it took.
+    /// Writes a header of format 1; returns the number of outcomes in it.
     unsigned without(std::vector<std::uint8_t>& out, unsigned at) const {
         return run(out, at, 15, [](const Atom&) { return true; });
     }
@@ -62,7 +62,7 @@ private:
             encode(out, CycleCount{atom.cycles - 1}, config_);
             atom.cycles = 1;
         }
-        // Format 3: cycles only, or with an E after the last of them.
+        // Writes headers of format 3: cycles only, or with an E after the last cycle.
         for (constexpr unsigned most = 8; atom.cycles > 1;) {
             const bool e = atom.passed && atom.cycles <= most;
             const unsigned cycles = std::min(e ? atom.cycles : atom.cycles - 1U, most);
@@ -74,7 +74,7 @@ private:
             header(out, two | (atom.passed ? 0U : first_is_n) | (atoms_[at + 1].passed ? 0U : second_is_n));
             return 2;
         }
-        // Format 1, up to an instruction that begins format 2.
+        // Format 1 holds the outcomes up to an instruction that begins format 2.
         unsigned single = at;
         while (single + 1 < count_ && atoms_[single + 1].cycles == 1 &&
                !(single + 2 < count_ && atoms_[single + 2].cycles == 0))

@@ -121,8 +121,8 @@ private:
     bool known_ = false;
 };
 
-/// How much I-syncs differ from those before them, in bits. Where the bytes are of another protocol, most of an address
-/// comes from its low bits, or the byte with the state does.
+/// The number of bits in which I-syncs differ from the I-syncs before them. If the bytes are of another protocol, most
+/// of an address comes from its low bits, or from the byte with the state.
 class Wandering {
 public:
     void see(std::uint32_t address, std::uint32_t state, std::uint32_t context_id) {
@@ -135,7 +135,7 @@ public:
         }
         before_ = Sync{address, state, context_id};
     }
-    /// For each step on the average.
+    /// Compares the averages for each step.
     [[nodiscard]] bool less_than(const Wandering& other) const {
         return steps_ != 0 && other.steps_ != 0 && bits_ * other.steps_ < other.bits_ * steps_;
     }
@@ -215,7 +215,7 @@ struct Likeness : protocol::Likeness {
     }
 };
 
-/// Parses with the timestamp size of the configuration: a whole timestamp has that many bytes.
+/// Parses with the timestamp size of the configuration: a whole timestamp has this number of bytes.
 Likeness likeness_under(const std::vector<Stretch>& stretches, const Config& config) {
     auto out = protocol::likeness<Likeness, Parser>(stretches, config);
     out.config = config;
@@ -262,8 +262,8 @@ std::vector<Stretch> part_of(const std::vector<Stretch>& stretches) {
     return out;
 }
 
-/// Without data trace, or, where data packets are in the way of that, with the one that leaves the fewest errors.
-/// `data_tried`: whether configurations with data trace were compared, too.
+/// The likely configurations: without data trace, or, if data packets disturb that, with the data trace that leaves the
+/// fewest errors. `data_tried`: whether configurations with data trace were also compared.
 std::vector<Likeness> alternatives(const std::vector<Stretch>& stretches, bool& data_tried) {
     std::vector<Likeness> out = alternatives(stretches, false, false);
     data_tried = best_of(out).errors >= 2 && best_of(out).asyncs != 0;
@@ -273,10 +273,10 @@ std::vector<Likeness> alternatives(const std::vector<Stretch>& stretches, bool& 
     const std::uint64_t errors_without = best_of(none).errors;
     std::optional<Config> found;
     std::uint64_t least = best_of(none).against();
-    // Without a packet that has an address, values alone parse as both.
+    // If no packet has an address, both configurations with values alone parse the bytes.
     for (const auto& [addresses, values] : {std::pair{false, true}, {true, false}, {true, true}}) {
         const std::vector<Likeness> with = alternatives(part, addresses, values);
-        // Damage looks better to a configuration that knows more headers.
+        // To a configuration that knows more headers, damage looks less like damage.
         const Likeness& best = best_of(with);
         if (best.data < 4 || best.errors * 4 > errors_without || best.against() >= least) continue;
         least = best.against();
@@ -288,11 +288,11 @@ std::vector<Likeness> alternatives(const std::vector<Stretch>& stretches, bool& 
     return out;
 }
 
-/// A PTM has the same A-sync, and I-syncs of the same bytes in another order, so its bytes may parse as well.
+/// A PTM has the same A-sync, and I-syncs with the same bytes in another order, so its bytes may also parse as ETMv3.
 bool is_rather_ptm(const std::vector<Stretch>& stretches, const Likeness& as_etm) {
     protocol::Identity ptm;
     if (!pft::row().identify(stretches, ptm)) return false;
-    // Damage gives some errors either way, the wrong protocol many.
+    // Damage causes some errors in both cases, the wrong protocol many.
     const std::uint64_t against_etm = as_etm.against();
     const std::uint64_t against_ptm = static_cast<const pft::Recognised&>(*ptm.evidence).likeness.against();
     if (against_ptm > 2 * against_etm + 1) return false;

@@ -199,7 +199,7 @@ public:
             elements_.event(at.first, flow::Inconsistency{flow::Conflict::time_goes_back, {*before}, {now.value}});
         elements_.event(at.first, now);
     }
-    /// It waits with the outcome of its instruction: the next packet may cancel both.
+    /// It waits together with the outcome of its instruction: the next packet may cancel both.
     void operator()(const ExceptionReturn&, Extent at) {
         ++packets_;
         if (state_ != State::decode) return;
@@ -289,7 +289,7 @@ private:
     [[nodiscard]] static bool cancels(const BranchAddress& p) {
         return p.target.old != 0 ? (p.target.old & 8U) != 0 : p.target.information && p.cancelled;
     }
-    /// Cancels the announced elements: on the M profile only an exception return packet, if there is one.
+    /// Cancels the announced elements; on the M profile only an exception return packet, if there is one.
     void cancel() {
         if (config_.m_profile && !announced_.empty() && announced_.back().kind == Announced::Kind::exception_return) {
             announced_.pop_back();

@@ -157,7 +157,7 @@ WordAccess word_access(const Registers& r, unsigned offset) {
     }
     if (index_in<Trcseqevr>(offset)) return trace(has.sequencer, event << 8 | event);
     if (const auto n = index_in<Trcextinselr>(offset)) {
-        // One register for all selectors, or one for each.
+        // One register for all selectors, or one register for each.
         if (ete) return trace(*n < has.external, 0xffff);
         return trace(*n == 0 && has.external != 0, ones(8 * has.external));
     }
@@ -193,7 +193,7 @@ WordAccess word_access(const Registers& r, unsigned offset) {
         for (unsigned i = 4 * n; i < std::min(comparators, 4 * n + 4); ++i) out |= ones(id_bytes) << 8 * (i % 4);
         return out;
     };
-    // Linux writes the first of them even where there is no comparator (5.4).
+    // Linux writes the first of these registers even if there is no comparator (5.4).
     if (const auto n = index_in<Trccidcctlr>(offset)) return trace(true, masks(has.context_ids, *n, r.idr2.cidsize));
     if (const auto n = index_in<Trcvmidcctlr>(offset)) return trace(true, masks(has.vmids, *n, r.idr2.vmidsize));
     if (index_in<Trcimspec>(offset)) return trace(r.imspec0.support != 0, 0xffffffff);

@@ -211,7 +211,7 @@ private:
             note(fmt::format("TRCIDR2.CCSIZE={} is reserved; assumed 8 (20-bit cycle counts)", idr2.ccsize));
         c.cycle_count_bits = static_cast<std::uint8_t>(12 + std::min<unsigned>(idr2.ccsize, 8));
         c.wfx_p0 = idr2.wfxmode && c.version >= 0x43;
-        // Bit 0 of the field: TRCCONFIGR.VMIDOPT can be written; else bit 1 is its fixed value.
+        // Bit 0 of the field shows whether TRCCONFIGR.VMIDOPT can be written; otherwise bit 1 is its fixed value.
         c.vmid_is_contextidr = (idr2.vmidopt & 1U) != 0 ? configr.vmidopt : (idr2.vmidopt & 2U) != 0;
     }
 

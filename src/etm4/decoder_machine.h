@@ -1,7 +1,7 @@
-/// The decoder behind `Decoder` and `ParallelDecoder`, for each kind of output. A unit that does not speculate needs no
-/// queue: elements are delivered as their packets arrive, and an inner loop handles atoms and addresses of known
-/// blocks. With speculation there are two loops: one queues the elements of plain packets, commits and cancels; the
-/// other follows elements that are due (follow/waiting.h).
+/// The decoder behind `Decoder` and `ParallelDecoder`, for each kind of output. For a unit that does not speculate no
+/// queue is needed: elements are delivered as their packets arrive, and an inner loop handles atoms and addresses of
+/// known blocks. With speculation there are two loops: one queues the elements of plain packets, commits and cancels;
+/// the other follows the elements that are due (follow/waiting.h).
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,8 @@
 
 namespace waymark::etm4 {
 
-/// The state after the address packet that follows a Trace Info, for a unit that does not speculate: everything that
-/// later packets depend on, except identifiers that the context packet omits.
+/// The state after the address packet that follows a Trace Info, for a unit that does not speculate: everything on
+/// which later packets depend, except identifiers that the context packet omits.
 struct CutState {
     PacketState packets;
     KnownAddress place;
@@ -45,7 +45,7 @@ struct CutState {
     }
 };
 
-/// Atom packets of up to five atoms, decoded; count 0: the packet has more.
+/// Atom packets of up to five atoms, decoded; count 0: the packet has more atoms.
 inline constexpr std::array<follow::FewOutcomes, 64> few_atoms = [] {
     std::array<follow::FewOutcomes, 64> all;
     for (unsigned i = 0; i < 64; ++i)
@@ -163,7 +163,7 @@ public:
     /// handles unknown blocks and Commit, but no source addresses.
     const std::uint8_t* take(const std::uint8_t* at, const std::uint8_t* end, Offset here) {
         if (static_cast<std::size_t>(end - at) < most_plain_bytes || assembler_.pending()) return at;
-        // So that offsets minus the base of a batch fit 32 bits.
+        // A limit, so that offsets minus the base of a batch fit 32 bits.
         end = at + std::min<std::ptrdiff_t>(end - at, 1 << 30);
         if (!direct_) return synchronisation_.synchronised() ? take_waiting(at, end, here) : at;
         if (!follows_links()) return at;
@@ -248,7 +248,7 @@ public:
         end.committed.times.join(before.committed.times);
     }
 
-    // For follow::Cutting.
+    // Functions for follow::Cutting.
 
     [[nodiscard]] static follow::CutMemory memory(const Snapshot& s) {
         return {.context_id = s.committed.context.context_id,
@@ -375,8 +375,7 @@ private:
         return bytes;
     }
 
-    /// For follow_calls: whether an address, or outcomes, are in the next packet after this one. Either has to follow a
-    /// return.
+    /// For follow_calls: whether the next packet has an address or outcomes, one of which has to follow a return.
     [[nodiscard]] WM_INLINE auto calls_before(bool address, bool outcomes) {
         return [this, address, outcomes](follow::Position from, follow::Position link, bool is_last) {
             if (link == follow::call || (link == follow::indirect_call && is_last && address)) {
@@ -540,7 +539,7 @@ private:
         return at;
     }
 
-    /// What a Source Address packet tells.
+    /// The contents of a Source Address packet.
     struct FollowedSource {
         unsigned bytes = 0;       ///< of the packet; 0: it is left to the call for single packets
         follow::Position last{};  ///< the block that ends with the instruction at the source address
@@ -578,7 +577,7 @@ private:
         return {bytes, last, next, addresses.newest(), branched};
     }
 
-    /// Whether the address packet at `at` names the block at `now`.
+    /// Whether the address packet at `at` repeats the address of the block at `now`.
     [[nodiscard, gnu::noinline]] static bool repeats(RecentAddresses addresses, const std::uint8_t* at, bool a64,
                                                      TargetFinder targets, std::ptrdiff_t now) {
         addresses.take(at);
@@ -698,7 +697,7 @@ private:
         }
         void operator()(Offset at, const Element& element) const { committed(at, element); }
     };
-    /// take_plain for rows that are due: as many as links allow. Precondition: follows_links(), and rows wait.
+    /// take_plain for rows that are due: handles as many as links allow. Precondition: follows_links(), and rows wait.
     [[gnu::noinline]] void follow_waiting() {
         using follow::Position;
         using Is = follow::WaitingRow::Is;

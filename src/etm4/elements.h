@@ -34,7 +34,7 @@ struct Context {
 struct TraceOn {};
 /// A Trace Info packet other than the first: the return stack is empty there.
 struct TraceInfo {};
-/// With the address and context from the packets after it.
+/// An exception, with the address and context from the packets after it.
 struct Exception {
     std::uint16_t type{};
     bool at_branch_target{};
@@ -46,7 +46,7 @@ struct FunctionReturn {};
 struct Timestamp {
     flow::Timestamp timestamp;
 };
-/// Belongs to the youngest P0 element that is committed when it arrives.
+/// A cycle count. It belongs to the youngest P0 element that is already committed when the count arrives.
 struct CycleCount {
     std::optional<std::uint32_t> cycles{};  ///< nullopt: the unit does not know the count
     std::uint32_t threshold{};
@@ -138,7 +138,7 @@ public:
         pending_.reset();
     }
 
-    /// If an exception or a Q waits for its address: the offset of its packet.
+    /// The offset of the packet of an exception or a Q that waits for its address; nullopt if none waits.
     [[nodiscard]] std::optional<Offset> pending() const {
         return pending_ ? std::optional(pending_->at) : std::nullopt;
     }
@@ -207,7 +207,7 @@ public:
     }
     template <class Queue>
     Request operator()(const ExceptionReturn&, Offset at, Queue& queue) {
-        // A P0 element in all cores of the M profile (section 9).
+        // An exception is a P0 element in all cores of the M profile (section 9).
         const bool p0 = config_.profile == CoreProfile::m;
         if (pending_) return {.impossible = true};
         return add(p0 ? ElementKind::p0 : ElementKind::dropped, element::ExceptionReturn{}, at, queue);
@@ -301,7 +301,7 @@ public:
         return {};
     }
 
-    /// For inner loops that read packets themselves.
+    /// The address history, for inner loops that read packets themselves.
     [[nodiscard]] AddressHistory& addresses() { return state_.addresses(); }
     [[nodiscard]] const PacketState& packets() const { return state_; }
     [[nodiscard]] WM_INLINE flow::Timestamp timestamp(const Timestamp& p) {
@@ -378,8 +378,8 @@ private:
     std::optional<Pending> pending_;
 };
 
-/// A Trace Info in a stream that seemed intact can show that it was not: an element waits for an address that would
-/// have come before, or the number of uncommitted elements differs. Decoding then starts again there.
+/// A Trace Info in a stream that seemed intact can show that it was damaged: an element waits for an address that
+/// should have come before, or the number of uncommitted elements differs. Decoding then starts again there.
 [[nodiscard]] inline bool contradicts(const TraceInfo& p, const Assembler& assembler, std::uint64_t depth) {
     return assembler.pending() || (p.has_speculation() && p.speculation != depth);
 }
@@ -412,10 +412,10 @@ public:
     [[nodiscard]] const State& state() const { return *this; }
     void resume(const State& state) { State::operator=(state); }
 
-    /// The first Trace Info after a loss of synchronisation came.
+    /// The first Trace Info after a loss of synchronisation has come.
     void synchronised() { begins = true; }
-    /// Waiting elements will never be committed, and the place of execution is unknown. An overflow stays noted: the
-    /// next Trace On follows it.
+    /// Waiting elements will never be committed, and the place of execution is unknown. An overflow stays recorded
+    /// until the next Trace On.
     void forget() {
         const bool overflow = overflowed;
         State::operator=({});
@@ -466,7 +466,7 @@ public:
             elements_.event(at, flow::Inconsistency{flow::Conflict::time_goes_back, {*before}, {e.timestamp.value}});
         elements_.event(at, e.timestamp);
     }
-    /// For inner loops: whether the timestamp only needs to be delivered. False: nothing was done.
+    /// For inner loops: delivers a timestamp if it has no other effect. Returns false, without effect, otherwise.
     [[nodiscard]] WM_INLINE bool plain(const flow::Timestamp& timestamp) { return times.plain(timestamp); }
     void commit(Offset at, const element::CycleCount& e) { elements_.event(at, flow_of(e)); }
     void commit(Offset at, const element::Mark& e) {
@@ -503,12 +503,12 @@ public:
         }
         if (out.preferred_return) follower_.interrupted(*out.preferred_return);
         elements_.event(at, out);
-        // The handler's address comes in a packet of its own.
+        // The handler's address comes in a separate packet.
         address_waits = false;
         follower_.leave();
     }
 
-    /// Section 10. The path between is known only if it needs no outcome.
+    /// Section 10. The path to this element is known only if it needs no outcome.
     void commit(Offset at, const element::Q& e) {
         // The return stack gives the target of an indirect branch before it. Otherwise the target is in the untraced
         // part.
@@ -534,7 +534,7 @@ public:
         if (!context_known) return elements_.unplaced(at, {.taken = 1, .not_taken = 0});
         const bool known = ready(at);
         follow::Place source = place_of(e.place, sf);
-        // IS tells how the address is packed, not the instruction set: the instruction set is that of the code before.
+        // IS shows how the address is packed, not the instruction set, which is the same as for the code before.
         if (known) source.isa = follower_.place().isa;
         const isa::Space space = context.space();
         if (isa::fetch(code_, space, source.address, source.isa).bytes == 0) {
@@ -548,7 +548,7 @@ public:
             else if (follower_.source(source.address, at))
                 return;
         }
-        // The trace is trusted: this one instruction was executed.
+        // The trace takes precedence: this one instruction was executed.
         begin(at);
         go_to(source, at);
         const follow::Walk one = follow::walk(code_, space, source, rules_.walk);
@@ -561,12 +561,12 @@ public:
         follower_.lose();
     }
 
-    /// Section 6: the instruction set is that of the context; IS separates A32 and T32.
+    /// Section 6: the instruction set follows from the context; IS distinguishes A32 and T32.
     [[nodiscard]] WM_INLINE static follow::Place place_of(const KnownAddress& place, bool a64) {
         if (a64) return {place.address, isa::Isa::a64};
         return {{place.address.value & 0xffff'ffffU}, place.is1 ? isa::Isa::t32 : isa::Isa::a32};
     }
-    /// For inner loops: an address came; the caller applies its effect to the follower.
+    /// For inner loops: an address packet came, and the caller applies its effect to the follower.
     WM_INLINE follow::Place moved_to(const KnownAddress& place) {
         last = place;
         return place_of(place, sf);
@@ -592,12 +592,12 @@ private:
             return elements_.context(at, context);
         follower_.go(place_of(last, sf), context, at);
     }
-    /// No address element confirms this place: pushes stay forbidden if they are.
+    /// No address element confirms this place, so pushes stay forbidden if they are forbidden now.
     void go_to(const follow::Place& place, Offset at) {
         follower_.go(place, context, at);
         if (!may_push) follower_.forbid_pushes();
     }
-    /// An address with all its bits while the width of addresses is not known.
+    /// An address with all its bits, for a context in which the width of addresses is not known.
     [[nodiscard]] Address whole(const KnownAddress& place) const {
         return context_known ? place_of(place, sf).address : place.address;
     }
@@ -613,11 +613,11 @@ private:
         if (width_changes && follower_.known())
             go_to(place_of({.address = follower_.place().address, .is1 = last.is1}, sf), at);
     }
-    /// The last taken branch, unless it is an exception return. Units may also send its target first; then it is not
-    /// known here.
+    /// The last taken branch, unless it is an exception return. Units may send the target of a branch first; then the
+    /// branch is not known here.
     [[nodiscard]] std::optional<Address> no_exception_return() const {
         const std::optional<follow::Place> branch = follower_.branch_that_waits();
-        // In the M profile any branch to EXC_RETURN is one.
+        // In the M profile any branch to EXC_RETURN is an exception return.
         if (!branch || config_.profile == CoreProfile::m) return {};
         const auto i = isa::decode_at(code_, context.space(), branch->address, branch->isa, rules_.walk.decode);
         return i && !i->exception_return ? std::optional(branch->address) : std::nullopt;
@@ -699,7 +699,7 @@ private:
 /// Maximum number of elements that wait: no unit has more, and a damaged MAXSPEC must not exhaust memory.
 inline constexpr std::size_t most_waiting = std::size_t{1} << 20;
 
-/// Tracks the bytes that give nothing because the stream is not synchronised: after a gap, Discard, Overflow or an
+/// Tracks the bytes without results, because the stream is not synchronised: after a gap, Discard, Overflow or an
 /// impossible packet, up to the next A-sync and Trace Info.
 class Synchronisation {
 public:

@@ -64,7 +64,7 @@ std::vector<LevelOf> levels_of(const Registers& r, CoreProfile profile) {
     return out;
 }
 
-/// Possible values of resources, selectors and events (2.5 to 2.11), at one level or at any.
+/// Possible values of resources, selectors and events (2.5 to 2.11), at one level or at any level.
 class PossibleResources {
 public:
     /// `asked`: whether a register was given; it records the registers that were not.
@@ -77,7 +77,7 @@ public:
     [[nodiscard]] unsigned comparators() const { return comparators_; }
     [[nodiscard]] unsigned selectors() const { return selectors_; }
 
-    /// Whether comparator `n` can match at this level; `level` null: at any level.
+    /// Whether comparator `n` can match at this level; for a null `level`, at any level.
     [[nodiscard]] Constant applies(unsigned n, const LevelOf* level) const {
         if (n >= comparators_) return protocol::never;
         if (!asked_(fmt::format("TRCACATR{}", n))) return protocol::varies;
@@ -136,7 +136,7 @@ private:
             default: return bit(secure, level.el);
         }
     }
-    /// A comparator of identifiers that compares no byte always matches.
+    /// An identifier comparator that compares no byte always matches.
     [[nodiscard]] Constant identifier(unsigned n, unsigned count, const auto& controls, std::string_view name) const {
         if (n >= std::min(count, 8U)) return protocol::never;
         if (!asked_(fmt::format("{}{}", name, n / 4))) return protocol::varies;
@@ -210,7 +210,7 @@ private:
         if (!asked_(fmt::format("TRCVMIDCVR{}", n))) return fmt::format("the VMID of TRCVMIDCVR{}, not given", n);
         return fmt::format("VMID {:#x}", r_.vmidcvr[n].value);
     }
-    /// `, with Context ID 0x12`, if the comparator requires one.
+    /// Words such as `, with Context ID 0x12`, if the comparator requires an identifier.
     [[nodiscard]] std::string condition_words(unsigned n) const {
         const Trcacatr& a = r_.acatr[n];
         std::string out;
@@ -304,7 +304,8 @@ private:
         }
     }
 
-    /// Nothing is traced; if TRCIDR4 was not given: unless the unit lacks what the register controls.
+    /// Nothing is traced. If TRCIDR4 was not given, this is true unless the unit lacks the feature that the register
+    /// controls.
     [[nodiscard]] TraceCondition never(std::string field, std::string text, std::string remedy, std::string section,
                                        const char* lacks) const {
         if (strongest_ == TraceEffect::may)
@@ -463,7 +464,7 @@ private:
                      "", "2.12");
     }
 
-    /// Reports what happens to the trace after it leaves the unit.
+    /// Explains what happens to the trace after it leaves the unit.
     void output() {
         if (given(Trctraceidr::name) && r_.idr5.traceidsize != 0) {
             const unsigned id = r_.traceidr.trace_id;

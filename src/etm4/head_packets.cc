@@ -19,7 +19,7 @@ bool SpeculationDepth::solve(std::uint64_t least, std::uint64_t most) {
         low += cancel;
         high += cancel;
         if (low > maximum) return false;
-        // All depths that exceed the maximum end there.
+        // All depths that exceed the maximum become the maximum.
         high = high >= maximum ? maximum : std::min(maximum, high - added + commit);
         low = std::max(low - added + commit, std::max<std::int64_t>(0, commit - added));
         if (low > high) return false;
@@ -39,7 +39,8 @@ std::uint64_t SpeculationDepth::before(Offset at) const {
 std::vector<HeadPackets::Entry> HeadPackets::committed() {
     std::vector<Entry> out;
     const auto take = [&](Offset at, auto&& what) { out.push_back({at, std::forward<decltype(what)>(what)}); };
-    // It is not known how many of the newest elements the loss discarded: at most as many as can wait.
+    // The number of the newest elements that the loss discarded is unknown: it is at most the number of elements that
+    // can wait.
     if (lost_) (void)queue_.waiting.cancel(config_.max_speculation);
     (void)queue_.waiting.commit(queue_.waiting.depth(), take);
     queue_.waiting.settle(take);

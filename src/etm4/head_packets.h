@@ -14,7 +14,7 @@
 
 namespace waymark::etm4 {
 
-/// An address as a packet carries it; nullopt for packets without one.
+/// The address in a packet; nullopt for packets without an address.
 [[nodiscard]] inline follow::SentPlace sent_place(const SentAddress& a) {
     const unsigned shift = a.is1 ? 1 : 2;
     return {.bits = a.value >> shift,
@@ -58,9 +58,10 @@ public:
         packets_.push_back({at, added, commit, cancel});
     }
     void clear() { packets_.clear(); }
-    /// The depth at the end is between `least` and `most`. Returns false if no depth at the beginning leads there.
+    /// Solves for a depth between `least` and `most` at the end. Returns false if no depth at the beginning leads
+    /// there.
     [[nodiscard]] bool solve(std::uint64_t least, std::uint64_t most);
-    /// Before the packet at `at`. Precondition: solve() was true.
+    /// The maximum before the packet at `at`. Precondition: solve() was true.
     [[nodiscard]] std::uint64_t before(Offset at) const;
 
 private:
@@ -102,7 +103,7 @@ public:
 
     /// The observations of all packets; the caller adds the sync. Call it once.
     [[nodiscard]] std::vector<follow::Observation> observations();
-    /// Offset of a loss of trace: later packets do not belong to the head.
+    /// Offset of a loss of trace: later packets do not belong to the head. nullopt if there was no loss.
     [[nodiscard]] std::optional<Offset> lost() const { return lost_; }
     [[nodiscard]] SpeculationDepth& depth() { return depth_; }
 
@@ -135,7 +136,7 @@ private:
         owner_ = static_cast<std::uint32_t>(sent_.size());
         queue_.waiting.add(at, Waiting::Kind::kept, Item{owner_, Name{sent}});
     }
-    /// A packet is impossible at its place: the packets so far do not belong to the trace.
+    /// A packet is impossible at its place, so the packets before it do not belong to the trace.
     void clear() {
         queue_.waiting = {};
         queue_.waiting.add_unseen({}, std::size_t{1} << 48);

@@ -78,7 +78,7 @@ public:
     }
 
 private:
-    /// 2.1. A change of the enable state takes effect a clock later.
+    /// 2.1. A change of the enable state takes effect one clock later.
     [[nodiscard]] ModelRegisters::Status status() const {
         const bool settled = !changed_ || session_->now() > *changed_;
         if (session_->enabled()) return {!settled, false};

@@ -1,5 +1,5 @@
-/// Many blocks at once, and sequences of blocks that repeat: the same result as ModelSession::retire_block(), where
-/// only atoms, addresses and cycle counts can result.
+/// Many blocks at once, and sequences of blocks that repeat. The result is the same as from
+/// ModelSession::retire_block(), for blocks that can only give atoms, addresses and cycle counts.
 #pragma once
 
 #include <algorithm>
@@ -39,8 +39,8 @@ protected:
             return broadcast ? retire_ordinary_as<true, true>(blocks) : retire_ordinary_as<true, false>(blocks);
         return broadcast ? retire_ordinary_as<false, true>(blocks) : retire_ordinary_as<false, false>(blocks);
     }
-    /// The common part of many sequences with the same blocks. nullopt: the return stack or a count decides, or not all
-    /// blocks are ordinary.
+    /// The common part of many sequences with the same blocks. nullopt: the output depends on the return stack or a
+    /// count, or not all blocks are ordinary.
     [[nodiscard]] std::unique_ptr<flow::PreparedSequence> ordinary_sequence(
         const isa::Place& from, std::span<const RetiredBlock> blocks) const {
         if (!ordinary_config_ || config_.cycle_counting || stack_entries_ != 0 || from.isa != isa::Isa::a64 ||
@@ -72,7 +72,7 @@ protected:
     /// retire_ordinary() for the blocks of each sequence. Returns the number of sequences it took. Precondition:
     /// ordinary().
     std::size_t retire_ordinary_sequences(std::span<const flow::RetiredSequence> sequences) {
-        // The maximum size of a sequence with the atoms before it, and of what a store writes beyond them.
+        // The maximum size of a sequence with the atoms before it, and of the bytes that a store writes beyond them.
         constexpr std::size_t most_of_one = most_atoms + OrdinarySequence::most_blocks * (1 + 9) + 9 + 8;
         constexpr std::size_t most_sequences = 32;
         std::array<std::uint8_t, most_sequences * most_of_one> bytes;
@@ -174,13 +174,13 @@ private:
     std::size_t retire_ordinary_as(std::span<const RetiredBlock> blocks) {
         std::array<std::uint8_t, 4096> bytes;
         // More atoms may wait here than in the unit: the packets are the same, and several are made at once. Not used
-        // where counts come between them.
+        // if counts come between them.
         constexpr unsigned most_here = counts ? most_atoms : 56;
-        // Maximum size for a block: atoms, an address and a count, and what a store writes beyond them.
+        // Maximum size for a block: atoms, an address and a count, and the bytes that a store writes beyond them.
         constexpr std::size_t most_of_a_block = most_here + 9 + 4 + 8;
         const std::uint64_t room = sync_period_ == 0 ? bytes.size() : sync_period_ - sync_bytes_;
         const std::uint8_t* const stop = bytes.data() + std::min<std::uint64_t>(room, bytes.size() - most_of_a_block);
-        // Before a synchronisation is due, no more atoms may wait than in the unit, since their bytes count.
+        // Before a synchronisation is due, no more atoms may wait than in the unit, since their bytes count towards it.
         const std::uint8_t* check = counts ? stop : stop - std::min<std::ptrdiff_t>(stop - bytes.data(), most_here);
         Address at = start_.address;
         std::size_t taken = 0;
@@ -246,7 +246,7 @@ private:
         unsettled_ = true;
         return taken;
     }
-    /// `cycles`: since the last count; at least the threshold.
+    /// `cycles`: cycles since the last count, at least the threshold.
     std::uint8_t* put_count(std::uint8_t* out, std::uint64_t cycles) const {
         if (cycles > most_cycles()) {  // unknown
             *out++ = 0x0f;
@@ -269,7 +269,8 @@ private:
     WM_INLINE static void put_eight(std::uint8_t* out, std::uint64_t bytes) {
         for (unsigned n = 0; n < 8; ++n) out[n] = static_cast<std::uint8_t>(bytes >> 8 * n);
     }
-    /// In the fewest bytes, as compress() does. The form cannot be predicted, so the code is branchless.
+    /// Writes the address in the fewest bytes, as compress() does. The form cannot be predicted, so the code is
+    /// branchless.
     WM_INLINE static std::uint8_t* put_address(std::uint8_t* out, Address at, RecentAddresses& recent) {
         const std::uint64_t a = at.value & address_mask(8, false);
         const auto [newest, middle, oldest] = recent.entries();

@@ -1,4 +1,4 @@
-/// How the model's packets reach the FIFO: as whole packets, or in groups that are sent or lost as a whole; the atoms
+/// The way of the model's packets to the FIFO: whole packets, or groups that are sent or lost as a whole; the atoms
 /// that are collected to be sent together; and the number of P0 elements that wait for their commit (docs/spec/etm4.md,
 /// 7 and 8; docs/spec/etm4-registers.md, 2.16 and 2.18).
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace waymark::etm4 {
 
-/// The packet for the oldest of `count` atoms, as many as any format can hold. Precondition: count is not 0.
+/// The packet for the oldest of `count` atoms, with as many atoms as any format can hold. Precondition: count is not 0.
 [[nodiscard]] constexpr Atoms first_packet(std::uint32_t e, unsigned count) {
     const auto es = std::min(static_cast<unsigned>(std::countr_one(e)), count);
     constexpr unsigned most = 24;
@@ -54,7 +54,7 @@ inline constexpr std::array<std::array<AtomPacket, 32>, 6> short_packets = [] {
         return short_packets[n][e & ((1U << n) - 1)];
     }
     const unsigned n = std::min(es + 1, count);
-    // Format 6 (docs/spec/etm4.md, 7): number of E before the last atom, and whether that one is N.
+    // Format 6 (docs/spec/etm4.md, 7): number of E before the last atom, and whether the last atom is N.
     return {static_cast<std::uint8_t>(n), static_cast<std::uint8_t>(0xc0 + (n - 4) + (es < n ? 0x20U : 0U))};
 }
 
@@ -65,8 +65,8 @@ inline constexpr std::array<AtomPacket, 255> packets_of_eight = [] {
     return table;
 }();
 
-/// All packets for at most eight waiting atoms: [a bit above the newest, then the atoms]. The headers begin in the
-/// least significant byte; the most significant byte has their number.
+/// All packets for at most eight waiting atoms. Index: a bit above the newest atom, then the atoms. The headers begin
+/// in the least significant byte; the most significant byte has their number.
 inline constexpr std::array<std::uint64_t, 512> packets_of_rest = [] {
     std::array<std::uint64_t, 512> table{};
     for (std::uint32_t marked = 1; marked < table.size(); ++marked) {
@@ -115,7 +115,7 @@ protected:
         flush_atoms();
         grouping_ = true;
     }
-    /// False: the group is lost.
+    /// Ends the group. Returns false if it is lost.
     bool end_group() {
         grouping_ = false;
         return !overflowing_ && commit_group();

@@ -18,7 +18,7 @@ protected:
         : ModelOutput(config, trace),
           threshold_(config.registers.ccctlr.threshold),
           // Branch broadcast takes precedence over the return stack (2.18), and readers of the stream do not know the
-          // regions of broadcast: a unit with both never matches, which is permitted.
+          // regions of broadcast. So a unit with both features never matches, which is permitted.
           stack_entries_(config_.return_stack && !config_.branch_broadcast
                              ? std::min<std::size_t>(choices_.return_stack_depth, 15)
                              : 0) {}
@@ -81,7 +81,7 @@ protected:
         }
         return out;
     }
-    /// Why the reader does not know where execution continues.
+    /// The reason why readers do not know where execution continues.
     enum class AddressDue : std::uint8_t { no, branch_target, always };
 
     /// Sends the context and address of the next traced instruction, as far as readers do not know them (2.13, steps 3
@@ -101,7 +101,7 @@ protected:
     }
     [[nodiscard]] bool context_known(const ContextFields& context) const { return sent_context_ == context; }
 
-    /// Sends an address in the fewest bytes. `p0`: elements that it completes.
+    /// Sends an address in the fewest bytes. `p0`: number of P0 elements that it completes.
     void send_address(const isa::Place& to, const ContextFields* context, std::uint32_t p0 = 0) {
         const KnownAddress place = place_of(to);
         if (context != nullptr) {
@@ -121,14 +121,14 @@ protected:
         else
             send(LongAddress{compressed.sent}, p0);
     }
-    /// ETE: the P0 instruction at `from` was taken. False: lost.
+    /// ETE: the P0 instruction at `from` was taken. Returns false if the packet is lost.
     bool send_source(const isa::Place& from) {
         const CompressedAddress compressed = compress(place_of(from), state_.addresses());
         if (compressed.entry) return send(ExactMatchSourceAddress{*compressed.entry}, 1);
         if (compressed.sent.bytes <= 2) return send(ShortSourceAddress{compressed.sent}, 1);
         return send(LongSourceAddress{compressed.sent}, 1);
     }
-    /// `count` instructions led to `to`. False: lost.
+    /// `count` instructions led to `to`. Returns false if the packet is lost.
     bool send_q(const isa::Place& to, std::uint32_t count) {
         const CompressedAddress compressed = compress(place_of(to), state_.addresses());
         Q q{.address = compressed.sent, .count = count};
@@ -163,7 +163,7 @@ protected:
 
     // ---- counts and times
 
-    /// The last P0 element sent, from cycle `cycle`, and all before it are committed: sends a count if one is due
+    /// Commits the last P0 element sent, from cycle `cycle`, and all elements before it; sends a count if one is due
     /// (2.14). Without speculation commits are implied.
     void commit(std::uint64_t cycle) {
         const bool due =
@@ -221,7 +221,7 @@ private:
     bool send_count(std::uint64_t cycle, std::uint32_t commits) {
         // The first count, and a count beyond the counter's width, are unknown.
         if (!count_from_ || cycle - *count_from_ > most_cycles()) return send(CycleCountF1{commits, 0, true});
-        // commit() ensures that it is at least the threshold.
+        // commit() ensures that the count is at least the threshold.
         const auto count = static_cast<std::uint32_t>(cycle - *count_from_ - threshold_);
         const bool mode_1 = config_.commit_mode_1;
         if (mode_1 || commits != 0) {

@@ -12,7 +12,8 @@ bool is_identification(unsigned offset) {
            (offset >= Trcidr0::offset && offset <= Trcidr7::offset) || offset == Trcoslsr::offset ||
            offset == Trcpdcr::offset || offset >= Trcdevaff0::offset;
 }
-/// 1.1: classes M, and the registers of the OS Lock and power, which are outside the core power domain in ETMv4.
+/// 1.1: registers of class M, and the registers of the OS Lock and power, which are outside the core power domain in
+/// ETMv4.
 bool is_management(unsigned offset) {
     return offset == Trcoslar::offset || offset == Trcoslsr::offset || offset == Trcpdcr::offset ||
            offset == Trcpdsr::offset || offset >= Trcdevaff0::offset;
@@ -21,7 +22,7 @@ bool is_management(unsigned offset) {
 }  // namespace
 
 ModelRegisters::ModelRegisters(const Registers& registers) : file_(registers) {
-    // 1.6: equal in every unit.
+    // 1.6: these values are equal in every unit.
     file_.devtype = from_value<Trcdevtype>(0x13);
     constexpr std::array<std::uint32_t, 4> component{0x0d, 0x90, 0x05, 0xb1};
     for (std::size_t n = 0; n < component.size(); ++n) file_.cidr[n] = from_value<Trccidr>(component[n]);
@@ -94,7 +95,7 @@ ReadResult ModelRegisters::read(unsigned offset, Requester from, Status status, 
             s.stickypd = s.power && locks_.lost_power();
             s.oslk = locks_.os_locked();
             value = value_of(s);
-            // 1.6: cleared by reading, while it has power.
+            // 1.6: reading clears this bit while there is power.
             static_cast<void>(locks_.take_power_loss());
             break;
         }

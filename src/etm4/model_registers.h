@@ -1,5 +1,6 @@
-/// The registers of the model as software and debuggers see them: which accesses succeed, the locks, claim tags, power,
-/// and whether the unit is enabled (docs/spec/etm4-registers.md, 1.1, 1.6 and 2.1). The session decides what is traced.
+/// The registers of the model as software and debuggers see them: the success of accesses, the locks, claim tags,
+/// power, and whether the unit is enabled (docs/spec/etm4-registers.md, 1.1, 1.6 and 2.1). The session decides which
+/// code is traced.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ public:
     struct Status {
         bool idle = true, stable = true;
     };
-    /// `running`: the unit is enabled, and started before this write.
+    /// These fields are fixed if nothing can be programmed (1.3).
     [[nodiscard]] AccessResult write(unsigned offset, std::uint32_t value, Requester from, Status status, bool running);
     /// `now`: all registers, with the present state of the resources.
     [[nodiscard]] ReadResult read(unsigned offset, Requester from, Status status, const Registers& now);
@@ -40,7 +41,7 @@ private:
     [[nodiscard]] unsigned lock_model() const { return file_.oslsr.oslm_high * 2U + (file_.oslsr.oslm_low ? 1U : 0U); }
     /// Whether an access is answered with an error (1.1, access classes).
     [[nodiscard]] bool refused(unsigned offset, Requester from) const;
-    /// 1.1, reset: everything that can be programmed becomes 0.
+    /// 1.1, reset: everything programmable becomes 0.
     void forget_program();
 
     Registers file_;

@@ -34,7 +34,7 @@ ModelResources::ModelResources(const Registers& registers)
         trivial_ = trivial_ && !s.forward_type && s.forward_sel == 0 && !s.back_type && s.back_sel == 0;
     trivial_ = trivial_ && !r_.seqrstevr.type && r_.seqrstevr.sel == 0;
     if (r_.devarch.archver != 5) return;
-    // 2.2: input that arrived while the resources were paused takes effect now, for a clock.
+    // 2.2: input that arrived while the resources were paused takes effect now, for one clock.
     input_pulse_ = r_.rsr.extin;
     events_ = outputs_ = r_.rsr.event;
     events_ &= r_.eventctl1r.insten;
@@ -165,7 +165,7 @@ bool ModelResources::tick(Active a) {
                 f[n] = event(r_.seqevr[n].forward_type, r_.seqevr[n].forward_sel, a);
                 b[n] = event(r_.seqevr[n].back_type, r_.seqevr[n].back_sel, a);
             }
-            // Backward if nothing leads forward, or forward (2.10).
+            // Moves backward if nothing leads forward; otherwise forward (2.10).
             const auto passes = [&](unsigned to) { a.sequencer |= to != state_ ? 1U << state_ : 0U, state_ = to; };
             const auto stays = [&](unsigned s) { return s < 3 && f[s]; };
             if (stays(state_)) {
@@ -248,7 +248,7 @@ bool ModelResources::view(const ViewedBlock& block) {
         single_shots_ |= bit;
         a.single_shot |= bit;
     }
-    // The clock of this block comes with advance(); its resources are seen by ViewInst at once.
+    // The clock of this block is counted by advance(), but ViewInst sees its resources at once.
     matched_.sac |= a.sac, matched_.arc |= a.arc, matched_.cid |= a.cid, matched_.vmid |= a.vmid;
     matched_.single_shot |= a.single_shot;
     has_matches_ = true;
@@ -256,7 +256,7 @@ bool ModelResources::view(const ViewedBlock& block) {
     bool started = start_stop_;
     if (start_stop_used_) {
         started = start_stop_ || start;
-        // At one address, start/stop is on at the instruction and off after it.
+        // If both are at one address, start/stop is on at the instruction and off after it.
         if (start || stop) start_stop_ = start && (!stop || start_at > stop_at);
     }
     const bool included =

@@ -12,8 +12,8 @@
 
 namespace waymark::etm4 {
 
-/// An instruction block (2.3): instructions of `step` bytes from `first` to `last`, in one context. T32 instructions
-/// are treated as one every two bytes, so the second half of a long one can match too, which 2.6 permits.
+/// An instruction block (2.3): instructions of `step` bytes from `first` to `last`, in one context. T32 code is treated
+/// as an instruction every two bytes, so the second half of a long instruction can match too, which 2.6 permits.
 struct ViewedBlock {
     Address first, last;
     unsigned step = 4;
@@ -24,7 +24,7 @@ class ModelResources {
 public:
     explicit ModelResources(const Registers& registers);
 
-    /// ViewInst is always active, and no event can occur.
+    /// Whether ViewInst is always active, and no event can occur.
     [[nodiscard]] bool trivial() const { return trivial_; }
     /// Processor clocks pass (2.9), in which no comparators match except those that view() set.
     void advance(std::uint64_t cycles);
@@ -34,23 +34,23 @@ public:
     /// time, and no single-shot comparator has fired; until the transaction ends, none fires (2.8, 2.12).
     void begin_transaction();
     void end_transaction(bool committed);
-    /// External input `selector` 0 to 3.
+    /// Sets external input `selector`, 0 to 3.
     void external_input(unsigned selector, bool level);
     [[nodiscard]] std::uint32_t inputs() const { return inputs_; }
     /// Inside a range: an instruction at `address` matches one of the address range comparators in `mask` (2.6).
     [[nodiscard]] bool in_range(Address address, const flow::Context& context, std::uint8_t mask) const;
 
-    /// Events since the last call, as Event packets report them: those that TRCEVENTCTL1R.INSTEN selects. Several
+    /// Events since the last call, as Event packets report them: the events that TRCEVENTCTL1R.INSTEN selects. Several
     /// occurrences of an event count once.
     [[nodiscard]] std::uint8_t take_events() { return std::exchange(events_, std::uint8_t{0}); }
     [[nodiscard]] bool take_timestamp() { return std::exchange(timestamp_, false); }
-    /// Event 0 became active, and TRCEVENTCTL1R.ATB sends it as a trigger on the trace bus.
+    /// Whether event 0 became active, and TRCEVENTCTL1R.ATB sends it as a trigger on the trace bus.
     [[nodiscard]] bool take_bus_trigger() { return std::exchange(bus_trigger_, false); }
-    /// External outputs: which events are active now (2.11).
+    /// External outputs: a bit for each event that is active now (2.11).
     [[nodiscard]] std::uint8_t outputs() const { return outputs_; }
 
-    /// Sets counters, sequencer, start/stop and single-shot states to their present values; input that TRCRSR and
-    /// TRCSSCSR.PENDING held back took effect when the resources were enabled (2.2).
+    /// Sets counters, sequencer, start/stop and single-shot states to their present values. Input that TRCRSR and
+    /// TRCSSCSR.PENDING stored took effect when the resources were enabled (2.2).
     void read_back(Registers& registers) const;
 
 private:

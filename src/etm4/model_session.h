@@ -1,4 +1,4 @@
-/// One trace session of the model, from enabled to disabled: what is executed, and which part is traced
+/// One trace session of the model, from enabled to disabled: the executed code, and the part that is traced
 /// (docs/spec/etm4-registers.md, 2.1, 2.12 and 2.13). The base classes decide which packets are sent and where they go.
 #pragma once
 
@@ -17,7 +17,7 @@ class ModelSession final : ModelBlocks {
     using Waypoint = isa::Waypoint;
 
 public:
-    /// The unit is disabled until enable(); `config.registers` is its programming then.
+    /// The unit is disabled until enable(), which uses the programming in `config.registers`.
     ModelSession(const ModelConfig& config, ByteSink& trace, const ModelCore& core)
         : ModelBlocks(config, trace, core) {}
     [[nodiscard]] ModelCore core() const {
@@ -120,12 +120,12 @@ public:
         return ordinary() ? retire_ordinary_sequences(sequences) : 0;
     }
 
-    /// 2.12 and 2.13, step 5.
+    /// Sections 2.12 and 2.13, step 5.
     void exception(const ExceptionTaken& e) {
         settle();
         advance(e.cycle);
         const bool reset = e.type == exceptions::pe_reset;
-        // Traced if the code before it was, or if tracing it is forced.
+        // Traced if the preceding code was traced, or if tracing of exceptions is forced.
         const bool nothing_ran = position_ == start_;
         const bool permitted = !prohibited(context_);
         const bool viewed = permitted && (nothing_ran ? (config_.ete() ? active_ : tracing_)
@@ -212,7 +212,8 @@ public:
         if (config_.max_speculation != 0) commit_all();
         flush_atoms();
     }
-    /// 2.15: the trace bus requests a flush, and an ETE adds a timestamp, unless there was nothing since the last one.
+    /// 2.15: the trace bus requests a flush. An ETE adds a timestamp, unless nothing was traced since the last
+    /// timestamp.
     void flush_for_bus() {
         flush();
         if (!config_.ete() || !config_.timestamps || !unstamped_ || !tracing_ || overflowing()) return;
@@ -221,7 +222,7 @@ public:
     }
 
     void set_external_input(unsigned selector, bool level) { resources_.external_input(selector, level); }
-    /// 2.18, prohibited region. Instructions executed up to here are sent, as at an entry without a P0 element.
+    /// 2.18, prohibited region. Instructions executed so far are sent, as at an entry without a P0 element.
     void set_permission(const flow::TracePermission& permission) {
         const bool before = prohibited(context_);
         permission_ = permission;

@@ -74,7 +74,7 @@ protected:
         if (resources_.trivial()) return true;
         return enabled_ && !in_debug_ && resources_.view({start_.address, last, step(), context_});
     }
-    /// 2.18: whether the authentication interface forbids to trace here.
+    /// 2.18: whether the authentication interface forbids tracing here.
     [[nodiscard]] bool prohibited(const flow::Context& context) const {
         if (permission_ == flow::TracePermission{}) return false;
         if (context.security() == flow::Security::non_secure) return !permission_.non_secure && !config_.ete();
@@ -91,13 +91,13 @@ protected:
         p.events = std::exchange(events_due_, std::uint8_t{0});
         send(p);
     }
-    /// 2.18: a taken direct branch here is broadcast.
+    /// 2.18: whether a taken direct branch here is broadcast.
     [[nodiscard]] bool broadcasts(Address branch) const {
         if (!config_.branch_broadcast) return false;
         if (bbctlr_.range == 0) return !bbctlr_.mode;
         return resources_.in_range(branch, context_, bbctlr_.range) == bbctlr_.mode;
     }
-    /// 2.18: one instruction where Q elements are permitted permits the block.
+    /// 2.18: whether a Q element may contain the block: one instruction where Q elements are permitted is enough.
     [[nodiscard]] bool permits_q(Address last) const {
         if (!q_filtered_ || (qctlr_.range == 0 && !qctlr_.mode)) return true;
         for (Address at = start_.address; at <= last; at = at + step())
@@ -109,8 +109,9 @@ protected:
 
     // ---- packets before a P0 element
 
-    /// For an exception or block that began at `from` and is traced if `view`: sends what readers need to know first.
-    /// Returns false if it is not traced, or lost. `at_target`: an exception, which may contain that address itself.
+    /// For an exception or block that began at `from` and is traced if `view`: first sends the packets that readers
+    /// need before it. Returns false if it is not traced, or lost. `at_target`: an exception, which may contain that
+    /// address itself.
     bool begin_element(bool view, const isa::Place& from, const ExceptionTaken* at_target = nullptr) {
         if (!enabled_ || in_debug_ || !view) {
             stop();
@@ -133,7 +134,7 @@ protected:
         tracing_ = false;
         return false;
     }
-    /// The address of an exception is also the target of the indirect branch before it (docs/spec/etm4.md, 9).
+    /// Whether the address of an exception is also the target of the indirect branch before it (docs/spec/etm4.md, 9).
     [[nodiscard]] bool folds(const ExceptionTaken& e, const isa::Place& from, const ContextFields& context) const {
         return choices_.folds_exception_address && address_due_ == AddressDue::branch_target && position_ == from &&
                (!e.back || *e.back == from) && e.type != exceptions::pe_reset && context_known(context);
@@ -186,7 +187,7 @@ protected:
         const bool barrier = i.waypoint == Waypoint::barrier && w.passed && !i.wait && !i.transaction_start;
         if (config_.timestamps && (returned || barrier)) timestamp_due_ = true;
     }
-    /// Sends E or N, or an address in their place. False: lost.
+    /// Sends E or N, or an address in place of E. Returns false if it is lost.
     bool outcome(const Retired& w) {
         if (mispredicts_ && w.instruction.conditional && w.instruction.waypoint == Waypoint::direct &&
             !w.instruction.link && one_in(choices_.mispredict_one_in))
@@ -204,7 +205,7 @@ protected:
         add_atom(w.passed);
         return true;
     }
-    /// The core mispredicted this branch (2.16; docs/spec/etm4.md, 8).
+    /// Whether the core mispredicted this branch (2.16; docs/spec/etm4.md, 8).
     bool mispredicted(const Retired& w) {
         flush_atoms();
         const std::uint32_t most = std::min(config_.max_speculation - 1, 6U);
@@ -217,7 +218,7 @@ protected:
             lose_element();
             return false;
         }
-        // Lost or sent as a whole: a wrong outcome must not remain.
+        // The group is lost or sent as a whole: a wrong outcome must not remain alone.
         begin_group();
         send(Atom{{1, w.passed ? 0U : 1U}}, 1);
         const std::uint32_t commits = choices_.mispredict_committed && one_in(2) ? depth() + 1 : 0;

@@ -80,7 +80,7 @@ std::optional<Cut> cut_after(Bytes bytes, std::size_t from, const Config& config
     return {};
 }
 
-/// For follow::Parallel.
+/// The rules of ETMv4 for follow::Parallel.
 struct ParallelEtm4 {
     using Config = etm4::Config;
     using Cut = etm4::Cut;
@@ -91,7 +91,7 @@ struct ParallelEtm4 {
     }
 };
 
-/// Speculative elements may wait across any cut.
+/// Speculative elements may wait across any cut, so such a stream is not cut.
 ParallelDecoder::Options possible(const Config& config, ParallelDecoder::Options options) {
     if (config.max_speculation != 0) options.workers = 1;
     return options;

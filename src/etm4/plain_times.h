@@ -20,7 +20,7 @@ struct PlainCount {
     [[nodiscard]] WM_INLINE static PlainCount at(const std::uint8_t* at, const Config& config) {
         const std::uint8_t header = *at;
         std::uint64_t wire = eight_bytes(at + 1);
-        // The usual form: both numbers in one byte.
+        // The usual form has both numbers in one byte.
         if (header == CycleCountF1::info.value && !config.commit_mode_1 && (wire & 0x8080U) == 0) [[likely]]
             return {3, true, static_cast<std::uint32_t>(wire >> 8 & 0x7fU)};
         if (is_header<CycleCountF3>(header)) return {1, true, header & 3U};

@@ -15,7 +15,7 @@ using flow::RegisterStep, flow::wait_step, flow::write_step;
 
 /// The resource group of single address comparators (1.4).
 constexpr unsigned address_group = 4;
-/// Bit n: some resource uses address comparator n.
+/// A bit for each address comparator that some resource uses.
 std::uint32_t used_comparators(const Registers& r) {
     std::uint32_t used = r.vissctlr.start | std::uint32_t{r.vissctlr.stop};
     for (unsigned pair = 0; pair < 8; ++pair)
@@ -26,7 +26,7 @@ std::uint32_t used_comparators(const Registers& r) {
     return used;
 }
 
-/// Whether a register decides what is traced.
+/// Whether a register decides which code is traced.
 bool decides(const Registers& r, std::uint32_t comparators, unsigned offset) {
     if (offset <= last_control) return true;
     const auto of_used = [&](unsigned base) {
@@ -72,7 +72,7 @@ std::vector<std::string> needs_of(const Registers& r) {
     return out;
 }
 
-/// Bits of the file `mode` of Linux's driver, as its reference for sysfs has them.
+/// Bits of the file `mode` of Linux's driver, as in the driver's sysfs reference.
 namespace driver_mode {
 constexpr std::uint32_t branch_broadcast = 1U << 4, cycle_accurate = 1U << 5, context_id = 1U << 6, vmid = 1U << 7,
                         timestamps = 1U << 11, return_stack = 1U << 12, q_elements = 13, start_stop = 1U << 27;

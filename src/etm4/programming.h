@@ -1,4 +1,4 @@
-/// How software programs a trace unit: the registers it writes, their order, and the states it waits for
+/// How software programs a trace unit: the registers that it writes, their order, and the states for which it waits
 /// (docs/spec/etm4-registers.md, 1.1, 1.6 and 2.1).
 #pragma once
 
@@ -10,11 +10,13 @@
 
 namespace waymark::etm4 {
 
-/// The last register before the sequencer's: all registers up to this one decide what is traced, even if they are 0.
+/// The last register before the sequencer's registers. All registers up to this one decide which code is traced, even
+/// if they are 0.
 inline constexpr unsigned last_control = Trcvipcssctlr::offset;
 
 /// The writes from TRCPRGCTLR.EN = 0 to TRCPRGCTLR.EN = 1. `all`: every register that the unit has, for programs that
-/// use counters, the sequencer, or comparators in special ways; otherwise only registers that decide what is traced.
+/// use counters, the sequencer, or comparators in special ways; otherwise only registers that decide which code is
+/// traced.
 [[nodiscard]] std::vector<flow::RegisterStep> program_steps(const Registers& wanted, bool all);
 
 /// The same with locks and power, the way back, and the requirements on the unit.

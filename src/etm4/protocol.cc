@@ -124,7 +124,8 @@ private:
     bool returns_ = false;
 };
 
-/// The registers that configure a unit, by name. `Values` is RegisterValues, const or not.
+/// Compares the registers of the description with the evidence in the bytes. A description is trusted unless the bytes
+/// contradict it.
 template <class Values>
 [[nodiscard]] auto named(Values& r) {
     using Value = decltype(&r.configr);

@@ -11,7 +11,7 @@
 
 namespace waymark::etm4 {
 
-/// Packs an address into one number: bit 0 of an address is 0, so the alignment is stored there.
+/// Packs an address into one number: bit 0 of an address is 0, so it stores the alignment.
 [[nodiscard]] inline std::uint64_t pack(const KnownAddress& place) {
     return place.address.value | (place.is1 ? 1U : 0U);
 }

@@ -162,7 +162,7 @@ Speculation speculation_of(const std::vector<DepthStep>& steps) {
     out.least = out.depth = static_cast<std::uint32_t>(deepest);
     bool found = false;
     std::uint64_t last_best = unlimited;
-    // 15: a count relative to MAXSPEC can be this much smaller.
+    // Section 15: a count relative to MAXSPEC can be smaller than the depth by at most this number.
     for (std::uint64_t most = 1; most <= deepest + 15; ++most) {
         const std::uint64_t conflicts = run_depth(steps, most, out.with_conflicts).conflicts;
         if (conflicts > out.with_conflicts || (conflicts == out.with_conflicts && found)) {
@@ -174,8 +174,8 @@ Speculation speculation_of(const std::vector<DepthStep>& steps) {
         last_best = most;
         found = true;
     }
-    // If elements are committed early, the depth never reaches MAXSPEC: then the deepest seen will do, and every larger
-    // one.
+    // If elements are committed early, the depth never reaches MAXSPEC. Then the greatest observed depth is a possible
+    // MAXSPEC, and so is every larger number.
     const bool any_larger = run_depth(steps, deepest, all).conflicts == out.with_conflicts;
     out.depth = any_larger ? static_cast<std::uint32_t>(std::max<std::uint64_t>(deepest, out.least)) : out.least;
     out.exact = found && last_best == out.least && out.least > 1 &&
@@ -253,7 +253,7 @@ std::vector<Alternative> alternatives(const std::vector<Stretch>& stretches) {
 
 constexpr std::string_view commit_fact = "cycle counts commit";
 
-/// Collects facts about settings, comparing each with the best alternative that has another value.
+/// Collects facts about settings: compares each setting with the best alternative that has another value.
 class Facts {
 public:
     Facts(const std::vector<Alternative>& all, const Alternative& best, Config& config)
@@ -289,7 +289,7 @@ private:
     void add(std::string what, std::string value, Certainty how_sure, std::string proof) {
         facts_.push_back({std::move(what), std::move(value), how_sure, std::move(proof)});
     }
-    /// Certainty from packets that only this value gives: damage gives a few of them.
+    /// Certainty from packets that only this value can produce: damage produces a few of them.
     [[nodiscard]] Certainty seen(std::uint64_t packets) const {
         return packets >= 2 && packets >= 4 * best_.parse.errors ? Certainty::proven : Certainty::likely;
     }
@@ -301,7 +301,7 @@ private:
             if (field(a.config) != field(best_.config) && (out == nullptr || a.against() < out->against())) out = &a;
         return out;
     }
-    /// One contradiction may be damage, and so may be a few if the best alternative has some too.
+    /// A single contradiction may be damage, and so may a few if the best alternative has some too.
     static Certainty certainty_of(std::uint64_t others, std::uint64_t mine) {
         return others >= 2 && others >= 4 * mine + (mine != 0 ? 4U : 0U) ? Certainty::proven : Certainty::likely;
     }
@@ -431,8 +431,8 @@ private:
                    : fmt::format("{} would parse as well", counted(o->config.vmid_bytes, "byte")));
     }
     void broadcast(const Likeness& p) {
-        // Addresses follow nearly every single taken branch, and there are hardly two taken branches without one
-        // between.
+        // An address follows nearly every taken branch, and two taken branches without an address between them are
+        // rare.
         const bool on =
             p.alone_taken >= 8 && p.alone_named * 10 >= p.alone_taken * 9 && p.many_taken * 10 <= p.alone_taken;
         config_.branch_broadcast = on && config_.max_speculation == 0;
@@ -486,7 +486,7 @@ std::shared_ptr<const Recognised> recognise(const std::vector<Stretch>& stretche
     for (const Stretch& s : stretches) bytes += s.bytes.size();
     for (const Stretch& s : part) of_part += s.bytes.size();
     if (bytes != of_part && best->parse.asyncs != 0) {
-        // The rest may have features that the part lacks.
+        // The rest may have features that do not occur in the examined part.
         const Likeness whole = likeness(stretches, best->config);
         if (whole.lost_bytes > best->parse.lost_bytes) {
             all = alternatives(stretches);
@@ -512,7 +512,7 @@ std::shared_ptr<const Recognised> recognise(const std::vector<Stretch>& stretche
         return f.what == commit_fact && f.certainty == Certainty::assumed;
     });
     out.first_sync = p.first_async;
-    // Of a single step, the exception that ended it is all that shows that something ran.
+    // After a single step, only the exception that ended the step shows that something ran.
     out.waypoints = p.waypoints() != 0 ? p.waypoints() : p.exceptions;
     out.remarks.emplace_back("syncs", counted(p.asyncs, "A-sync"));
     return found;

@@ -1,6 +1,6 @@
-/// Infers how an undescribed trace unit was built and programmed from its bytes. Every configuration that changes the
-/// parsing is tried; among those that lose least, the one is chosen whose commits, cancels and Trace Infos agree on the
-/// number of waiting elements (docs/spec/etm4.md, section 8).
+/// Infers from its bytes how an undescribed trace unit was built and programmed. Every configuration that changes the
+/// parsing is tried. Among the configurations that lose fewest bytes, the chosen one has commits, cancels and Trace
+/// Infos that agree on the number of waiting elements (docs/spec/etm4.md, section 8).
 #pragma once
 
 #include <cstdint>
@@ -125,8 +125,8 @@ private:
 [[nodiscard]] Likeness likeness(const std::vector<protocol::Stretch>& stretches, const Config& config);
 
 /// Number of places where packets contradict each other about the number of waiting P0 elements, for a given MAXSPEC: a
-/// Commit or Cancel of more than exist, or a Trace Info with another number. Only the first million packets are
-/// examined.
+/// Commit or Cancel of more elements than exist, or a Trace Info with another number. Only the first million packets
+/// are examined.
 [[nodiscard]] std::uint64_t depth_conflicts(const std::vector<protocol::Stretch>& stretches, const Config& config);
 
 /// The result of recognition. Stored as protocol::Evidence in an Identity of this protocol.
@@ -142,7 +142,7 @@ struct Recognised final : protocol::Evidence {
 [[nodiscard]] std::shared_ptr<const Recognised> recognise(const std::vector<protocol::Stretch>& stretches,
                                                           std::string_view sync_bytes, protocol::Identity& out);
 
-/// `ETMv4.2`, `ETE 1.1`.
+/// A version as text: `ETMv4.2`, `ETE 1.1`.
 [[nodiscard]] std::string version_text(const Config& config);
 
 }  // namespace waymark::etm4

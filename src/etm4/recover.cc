@@ -21,7 +21,7 @@ using follow::HeadRecovery;
 
 constexpr std::size_t async_zeros = 11;
 
-/// The first A-sync, and the state of the core that the packets after it give.
+/// The first A-sync, and the state of the core from the packets after it.
 struct FirstSync {
     std::size_t zeros = 0, mark = 0;  ///< the A-sync's first zero, and its last byte
     TraceInfo info;
@@ -30,7 +30,7 @@ struct FirstSync {
     bool continues = true;  ///< there is no Trace On, so execution was already there
 };
 
-/// Takes the packets after an A-sync until they give a Trace Info, a context and an address.
+/// Takes the packets after an A-sync until they have given a Trace Info, a context and an address.
 class SyncReader {
 public:
     explicit SyncReader(const Config& config) : packets_(config) {}
@@ -84,7 +84,8 @@ std::optional<std::pair<std::size_t, std::size_t>> find_async(Bytes stream, std:
     return {};
 }
 
-/// Units also send syncs while nothing is traced, with an address and no context: execution begins after a later one.
+/// Units also send syncs while nothing is traced, with an address and no context: then execution begins after a later
+/// sync.
 std::optional<FirstSync> find_sync(const Config& config, Bytes stream) {
     const auto first = find_async(stream, 0);
     bool idle = false;

@@ -21,7 +21,7 @@ namespace reference {
 
 // ---- section 6: addresses
 
-/// An address as a packet gives it, in the alignment of A64 and A32 (IS0) or T32 (IS1).
+/// The address in a packet, in the alignment of A64 and A32 (IS0) or T32 (IS1).
 struct FullAddress {
     Address address{};
     bool is1{};
@@ -40,7 +40,7 @@ struct FullAddress {
 /// Section 6, "Address history buffer": the last three addresses, the most recent one first.
 class HistoryBuffer {
 public:
-    /// Section 4: every Trace Info makes all entries {0, IS0}.
+    /// Section 4: every Trace Info sets all entries to {0, IS0}.
     void reset() { entries_ = {FullAddress{}, FullAddress{}, FullAddress{}}; }
     /// Every packet with an address pushes its result as entry 0.
     void push(const std::optional<FullAddress>& address) {
@@ -56,7 +56,7 @@ public:
         push(result);
         return result;
     }
-    /// An exact match. Nothing: the entry is from before the place where the decoder began.
+    /// An exact match. nullopt: the entry is from before the place where the decoder began.
     std::optional<FullAddress> match(unsigned entry) {
         const std::optional<FullAddress> result = entries_[entry];
         push(result);
@@ -142,7 +142,7 @@ using Element = std::variant<element::Placeholder, element::Atom, element::Excep
            std::holds_alternative<Exception>(e) || std::holds_alternative<Q>(e) ||
            std::holds_alternative<SourceAddress>(e) || std::holds_alternative<FunctionReturn>(e);
 }
-/// Section 8: what a cancel leaves in its place; and section 19: a Trace Info stays too.
+/// Section 8: elements that a cancel leaves in place; and section 19: a Trace Info stays too.
 [[nodiscard]] bool survives_cancel(const Element& e) {
     using namespace element;
     return std::holds_alternative<Marker>(e) || std::holds_alternative<Timestamp>(e) ||
@@ -392,7 +392,7 @@ public:
         if (sync_ == Sync::wait_tinfo) return before_trace_info(mark_of(p), at);
         decode(p, at);
     }
-    /// Section 3; step 9.
+    /// Section 3, and step 9.
     void operator()(const Discard&, Extent at) {
         ++packets_;
         if (sync_ == Sync::decode) discard(at);
@@ -448,8 +448,8 @@ private:
         const std::uint64_t most = std::min<std::uint64_t>(config_.max_speculation, reference::most_elements) + 1;
         for (std::uint64_t n = std::min(count, most); n != 0; --n) queue_.add(at, reference::element::Placeholder{});
     }
-    /// Section 19: a Trace Info between an exception or Q and its address, and one with a SPEC that is not the number
-    /// of uncommitted P0 elements. One without SPEC is not compared.
+    /// Section 19: a Trace Info between an exception or Q and its address is an error, and so is a Trace Info whose
+    /// SPEC differs from the number of uncommitted P0. A Trace Info without SPEC is not compared.
     [[nodiscard]] bool contradicts(const TraceInfo& p) const {
         return incomplete_ || (p.has_speculation() && p.speculation != queue_.depth());
     }
@@ -616,7 +616,8 @@ private:
     }
     /// "Format 3": AA+1.
     Requests append(const CycleCountF3& p) { return cycle_count(p.commit + 1U, p.count); }
-    /// "With COMMOPT=1 the commit part is ignored"; section 19: where MAXSPEC is 0, too. The count is field + T.
+    /// "With COMMOPT=1 the commit part is ignored"; section 19: this is also true if MAXSPEC is 0. The count is field +
+    /// T.
     [[nodiscard]] Requests cycle_count(std::uint64_t commit, const std::optional<std::uint32_t>& field) const {
         Requests r;
         if (!config_.commit_mode_1 && config_.max_speculation != 0) r.commit = commit;
@@ -707,7 +708,7 @@ private:
         report_lost(at);
         no_sync(at, GapReason::unsynchronised);
     }
-    /// Step 11: "reset decoder completely"; synchronisation is lost from `from` on. `gap`: what the parser reports.
+    /// Step 11: "reset decoder completely"; synchronisation is lost from `from` on. `gap`: the parser's report.
     void bad_packet(Offset at, Offset from, GapReason why, const std::optional<Gap>& gap) {
         end_of_flow(at);
         prev_overflow_ = false;
@@ -715,8 +716,8 @@ private:
         if (gap) elements_.event(gap->first, *gap);
         no_sync(from, why);
     }
-    /// Uncommitted elements never will be committed, including an incomplete exception or Q. The place and state of the
-    /// core are not known from here on.
+    /// Uncommitted elements will never be committed, including an incomplete exception or Q. From here on, the place
+    /// and state of the core are not known.
     void end_of_flow(Offset at) {
         std::uint64_t lost = queue_.discard([this](Offset where, const reference::Element& e) { commit(where, e); });
         if (incomplete_) ++lost;
@@ -759,7 +760,7 @@ private:
     /// "EVENT, MARKER, ITE: emit the matching element."
     void commit_one(Offset at, const reference::element::Marker& e) { elements_.event(at, e.mark); }
     void commit_one(Offset at, const reference::element::CycleCount& e) { elements_.event(at, e.cycles); }
-    /// Time does not go back.
+    /// Timestamps never decrease.
     void commit_one(Offset at, const reference::element::Timestamp& e) {
         if (e.timestamp.known) {
             if (e.timestamp.value < newest_time_)
@@ -769,7 +770,7 @@ private:
         }
         elements_.event(at, e.timestamp);
     }
-    /// Section 19: after a Transaction Failure the address says where execution resumes; nothing is popped.
+    /// Section 19: after a Transaction Failure the address shows where execution resumes; nothing is popped.
     void commit_one(Offset at, const reference::element::Transaction& e) {
         if (e.mark.kind == flow::Mark::Kind::transaction_failed) leave();
         elements_.event(at, e.mark);
@@ -856,8 +857,8 @@ private:
 
     /// Section 10.
     void commit_one(Offset at, const reference::element::Q& e) {
-        // If the unit omitted the address of a return, it went where its return stack said (section 2.18 of
-        // etm4-registers.md). After any other indirect branch the path is unknown (section 19).
+        // If the unit omitted the address of a return, the return went to the address on its return stack (section 2.18
+        // of etm4-registers.md). After any other indirect branch the path is unknown (section 19).
         if (follower_.returns()) (void)follower_.ready(at);
         last_ = *e.address;
         const Address to = address_of(last_);
@@ -923,7 +924,7 @@ private:
         if (need_context_) return elements_.unplaced(at, {.taken = 1, .not_taken = 0});
         // Section 19: it pops the return stack, as an atom does.
         const bool known = ready(at);
-        // Step 1, "ISA = current".
+        // Step 1: "ISA = current".
         follow::Place source = place_of(e.source);
         if (known) source.isa = follower_.place().isa;
         if (isa::fetch(code_, context_.space(), source.address, source.isa).bytes == 0) {
@@ -970,12 +971,13 @@ private:
         if (config_.q_elements && !config_.return_stack) return follower_.known();
         return follower_.ready(at);
     }
-    /// Execution is elsewhere, at a place that no packet has named yet.
+    /// Execution is elsewhere, at a place that no packet has given yet.
     void leave() {
         address_waits_ = false;
         follower_.leave();
     }
-    /// Execution continues there. Only an address allows pushes again; the follower's `go` would too.
+    /// Execution continues there. Only an address packet allows pushes again, although the follower's `go` would also
+    /// allow them.
     void go(const follow::Place& place, Offset at) {
         follower_.go(place, context_, at);
         if (!pushes_allowed_) follower_.forbid_pushes();
@@ -1032,7 +1034,7 @@ private:
     bool time_base_known_ = false;
     std::uint32_t threshold_ = 0;
 
-    // Elements that wait.
+    // Elements that wait for their address or commit.
     std::optional<Incomplete> incomplete_;  // pending_addr
     reference::Queue queue_;
 

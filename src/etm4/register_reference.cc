@@ -370,7 +370,7 @@ UnitReference register_reference() {
         std::string place = fmt::format("{:#05x}", offset);
         if (offset != Register::offset) return out.registers.back().places.push_back(std::move(place));
         out.registers.push_back(reference_of<Register>(std::move(place), meanings));
-        // Selectors 0 and 1 are fixed; names of these groups go on from the register before.
+        // Selectors 0 and 1 are fixed. Their names continue the names of the previous register.
         if (Register::name == Trcrsctlr::name) out.registers.back().first = 2;
         if (Register::name == Trcimspec::name) out.registers.back().first = 1;
         if (Register::name == Trcpidr5::name) out.registers.back().first = 5;

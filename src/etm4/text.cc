@@ -41,7 +41,7 @@ std::string plural(std::uint64_t count, std::string_view what) {
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-/// Hexadecimal, with `?` for each digit that is not known in full.
+/// Hexadecimal digits, with `?` for each digit that is not fully known.
 std::string digits(const KnownAddress& place, unsigned bytes) {
     std::string out = fmt::format("{:0{}x}", place.address.value, 2 * bytes);
     for (std::size_t i = 0; i < out.size(); ++i)
@@ -115,7 +115,7 @@ struct Explainer::State {
     std::string explain(const ShortSourceAddress&, const Meaning& m) const { return "from " + source(*m.address); }
     std::string explain(const LongSourceAddress&, const Meaning& m) const { return "from " + source(*m.address); }
     std::string explain(const ExactMatchSourceAddress&, const Meaning& m) const { return "from " + source(*m.address); }
-    /// IS of a source address tells how its bits are packed, not the instruction set.
+    /// IS of a source address shows how its bits are packed, not the instruction set.
     [[nodiscard]] std::string source(const KnownAddress& p) const { return digits(p, config.address_bytes); }
     std::string explain(const Q& p, const Meaning& m) const {
         const std::string executed =

@@ -70,7 +70,7 @@ public:
             if (!used) free_.push_back(n);
         }
     }
-    /// nullopt: all are used.
+    /// nullopt if all are used.
     [[nodiscard]] std::optional<unsigned> take() {
         if (free_.empty()) return std::nullopt;
         const unsigned n = free_.front();
@@ -181,7 +181,7 @@ bool programs_all(const flow::UnitOptions& options) {
     });
 }
 
-/// Adds what explain() needs beside the registers in `out`: registers of value 0 too, for they may decide whether the
+/// Adds the registers that explain() needs beside those in `out`: registers with value 0 may also decide whether the
 /// unit traces.
 void add_decisive(const Registers& r, CoreProfile profile, std::vector<RegisterValue>& out) {
     for (bool more = true; std::exchange(more, false);) {
@@ -248,7 +248,7 @@ public:
     }
     void on_trigger(std::function<void()> called) override { model_.on_trigger(std::move(called)); }
     [[nodiscard]] flow::RegisterPort* registers() override { return this; }
-    /// Another program runs, and locks everything that can be locked. An ETE has no locks of its own, and refuses.
+    /// Another program runs, and locks everything that can be locked. An ETE has no such locks and refuses this.
     void start_and_lock() {
         model_.write(Trcprgctlr::offset, 1, 0);
         model_.write(Trcoslar::offset, 1, 1);
@@ -395,7 +395,7 @@ public:
     }
 
 private:
-    /// The number of executed ranges that a tracker keeps for when trace is lost.
+    /// Number of executed ranges that a tracker keeps in case trace is lost.
     static constexpr unsigned most_speculation = 256;
     const bool ete_;
 };

@@ -34,7 +34,7 @@ struct Outcomes {
     [[nodiscard]] constexpr std::uint32_t cycles(unsigned i) const { return i == 0 ? first_cycles : other_cycles; }
 };
 
-/// Section 3, both tables.
+/// The outcomes in a P-header (section 3, both tables).
 [[nodiscard]] constexpr Outcomes outcomes_of(std::uint8_t header, bool cycle_accurate) {
     const bool n = (header & 0x40U) != 0;
     const auto run = [&](unsigned e_count, std::uint8_t cycles) {

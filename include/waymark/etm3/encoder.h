@@ -1,5 +1,5 @@
-/// Encodes packets as bytes, in canonical form: every count and address has the fewest bytes unless the packet says
-/// otherwise (docs/spec/etmv3.md, 2 to 6).
+/// Encodes packets as bytes, in canonical form: every count and address has the fewest bytes unless the packet states
+/// another number (docs/spec/etmv3.md, 2 to 6).
 #pragma once
 
 #include <cstdint>

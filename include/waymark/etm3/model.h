@@ -1,14 +1,15 @@
 /// An ETMv3 as a model: executed instructions and events → the bytes that the hardware would send (docs/spec/etmv3.md,
-/// 2 to 6). It shares packets, their codecs and compress() with the decoders; callers give it decoded instructions. The
+/// 2 to 6). It shares packets, their codecs and compress() with the decoders; callers pass decoded instructions. The
 /// model of Program Flow Trace has the same FIFO, cycles and timestamp bus.
 ///
 ///     ByteCollector trace;
 ///     Model model({.config = {.cycle_accurate = true}}, trace);
 ///     model.start({{{0x8000}, Isa::a32}, ns, hyp, cycle});
-///     model.instruction(first);   // and every other one
+///     model.instruction(first);   // and every following one
 ///     model.finish();
 ///
-/// Events come in the order in which they happened; cycles never decrease. Instruction trace only: no data packets.
+/// Events come in the order in which they happened; cycles never decrease. Only instruction trace: there are no data
+/// packets.
 #pragma once
 
 #include <cstdint>

@@ -103,7 +103,7 @@ struct ISync {
     bool operator==(const ISync&) const = default;
 };
 
-/// The same, with the cycles since the last P-header.
+/// An I-sync with the cycles since the last P-header.
 struct ISyncCycles : ISync {
     static constexpr PacketInfo info{
         .name = "I-SYNC-CYCLES", .section = "5", .value = 0x70, .mask = 0xff, .max_bytes = 20};
@@ -196,7 +196,7 @@ struct Ignore {
 
 // ---- data packets (section 2). They do not concern flow.
 
-/// Bytes of a value by its SS field.
+/// Number of bytes of a value, by its SS field.
 [[nodiscard]] constexpr unsigned value_bytes(unsigned ss) { return ss == 3 ? 4 : ss; }
 
 /// A data transfer in order.

@@ -24,7 +24,7 @@ using pft::TimestampState;
     return c;
 }
 
-/// A core's state as given by packets.
+/// A core's state, as packets show it.
 struct LastState {
     Address address{};
     Isa isa = Isa::a32;
@@ -50,8 +50,8 @@ struct LastState {
     return {{(last.address.value & ~low) | std::uint64_t{target.bits} << shift}, last.isa};
 }
 
-/// The fewest address bytes, but at least `least`, that turn `last` into `to` (section 4). A change of the instruction
-/// set needs all five.
+/// The address with the fewest bytes, but at least `least`, that changes `last` to `to` (section 4). A change of the
+/// instruction set needs all five.
 [[nodiscard]] SentTarget compress(const Place& to, const Place& last, const Config& config, unsigned least = 1);
 
 /// The state after a branch packet (section 4).

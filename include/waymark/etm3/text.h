@@ -19,7 +19,7 @@ using wire::fields_text, wire::to_text;
 /// value; the message names it.
 [[nodiscard]] Result<Packet> from_text(std::string_view text, const Config& config);
 
-/// Why an I-sync was sent, as a word.
+/// The reason for an I-sync, as a word.
 [[nodiscard]] std::string_view name(ISyncReason reason);
 
 /// Called with every packet and gap of a stream, in order.

@@ -56,7 +56,7 @@ struct WordAccess {
 /// `unit`: the registers whose ID registers decide.
 [[nodiscard]] WordAccess word_access(const Registers& unit, unsigned offset);
 
-/// A field whose value the architecture reserves, or that contradicts another one.
+/// A field whose value is reserved by the architecture, or contradicts another field.
 struct Objection {
     unsigned offset = 0;  ///< of the register
     std::string message;  ///< names the register and field, its value, and the allowed values

@@ -15,8 +15,8 @@
 
 namespace waymark::etm4 {
 
-/// A continuation field, ULEB(n): 7 bits in each byte, the low ones first, while bit 7 is set. A field that continues
-/// after its last possible byte, or has more bits than its value, is malformed.
+/// A continuation field, ULEB(n): 7 bits in each byte, the low ones first; bit 7 is set in all bytes except the last. A
+/// field is malformed if it continues after its last possible byte, or has more bits than its value.
 struct Continued {
     std::uint8_t max_bytes;
     std::uint8_t width;  ///< number of bits of the value
@@ -103,8 +103,7 @@ struct TimestampField {
             }
         }
     }
-    /// The same from memory where 9 bytes must be readable, without a branch for each byte: returns the number of
-    /// bytes.
+    /// The same for memory in which 9 bytes can be read, without a branch for each byte: returns the number of bytes.
     WM_INLINE static unsigned read_at_once(const std::uint8_t* at, TimestampValue& t) {
         const SevenBits sent = SevenBits::of(eight_bytes(at));
         t = sent.whole ? TimestampValue{sent.value, static_cast<std::uint8_t>(sent.bytes)}
@@ -233,14 +232,14 @@ struct Atoms {
     std::uint8_t count = 1;  ///< 1 to 24
     std::uint32_t e = 1;
 
-    /// True when atom `i`, counted from the oldest, is E.
+    /// Whether atom `i`, counted from the oldest, is E.
     [[nodiscard]] WM_INLINE constexpr bool is_e(unsigned i) const { return (e >> i & 1U) != 0; }
     friend bool operator==(const Atoms&, const Atoms&) = default;
 };
 
-/// Section 7: the meaning of an atom header. Every byte from 0xC0 on is one.
+/// Section 7: the meaning of an atom header. Every byte from 0xC0 on is an atom header.
 [[nodiscard]] constexpr Atoms atoms_of(std::uint8_t header) {
-    // Bit 0 is the oldest, so NEEE is 0b1110.
+    // Bit 0 is the oldest atom, so NEEE is 0b1110.
     if (header >= 0xf8) return {3, header & 7U};
     if (header == 0xf6 || header == 0xf7) return {1, header & 1U};
     if (header == 0xf5) return {5, 0b11110};
@@ -289,7 +288,7 @@ struct AtomField {
     static void random(wire::Random& r, Atoms& a) { a = atom_table[r() % 64]; }
 };
 
-/// A header whose low bits select one of several forms, not all of which exist: the value itself.
+/// A header whose low bits select one of several forms, some of which do not exist. The value is the header itself.
 struct HeaderField {
     std::uint8_t base;
     std::uint32_t allowed;  ///< bit n: base + n is a valid header

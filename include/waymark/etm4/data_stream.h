@@ -1,5 +1,5 @@
-/// The data trace stream of an ETMv4 (docs/spec/etm4.md, section 13): recognised by its trace ID, counted, and not
-/// decoded. Reports about a stream contain `data_stream_note`.
+/// The data trace stream of an ETMv4 (docs/spec/etm4.md, section 13). It is recognised by its trace ID, and counted,
+/// but not decoded. Reports about a stream contain `data_stream_note`.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace waymark::etm4 {
 
-/// The note for reports, besides the counts.
+/// The note for reports, beside the counts.
 inline constexpr const char* data_stream_note = "data trace of an ETMv4: recognised and counted, not decoded";
 
 /// Counts a data trace stream, in chunks of any size.
@@ -26,7 +26,7 @@ public:
     void reset() { zeros_ = 0; }
 
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-    /// Number of A-sync packets: without any, the bytes are probably something else.
+    /// Number of A-sync packets. If there are none, the bytes are probably not such a stream.
     [[nodiscard]] std::uint64_t syncs() const { return syncs_; }
 
 private:

@@ -1,5 +1,5 @@
-/// Encodes packets as bytes, in canonical form: every continuation field has the fewest bytes, except timestamps, whose
-/// packets state the number (docs/spec/etm4.md, sections 2 to 12).
+/// Encodes packets as bytes, in canonical form: every continuation field has the fewest bytes, except in timestamps,
+/// whose packets state the number (docs/spec/etm4.md, sections 2 to 12).
 #pragma once
 
 #include <cstdint>

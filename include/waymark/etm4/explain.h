@@ -7,9 +7,10 @@
 
 namespace waymark::etm4 {
 
-/// `given`: a register that was not given is not judged; if ID registers were not given, the unit is assumed to have
-/// every feature. A finding with effect `stops` means that Model, with these registers, traces nothing at that level; a
-/// level without obstacles, in an explanation without `stops` and `may`, means that it traces everything there.
+/// `given`: a register that was not given is not judged. If ID registers were not given, the unit is assumed to have
+/// every feature. A finding with effect `stops` means that Model, with these registers, traces nothing at that level.
+/// If a level has no obstacles, and the explanation has neither `stops` nor `may`, Model traces everything at that
+/// level.
 [[nodiscard]] protocol::UnitExplanation explain(const Registers& registers, CoreProfile profile,
                                                 const protocol::Given& given);
 

@@ -1,6 +1,6 @@
-/// An ETMv4 or ETE trace unit as a model: executed instructions and events → exactly the bytes the unit would send
-/// (docs/spec/etm4-registers.md, section 2; docs/spec/etm4.md, sections 3 to 11). It shares packets, their codecs
-/// and compress() with the decoders; callers give it decoded instructions.
+/// An ETMv4 or ETE trace unit as a model: executed instructions and events → exactly the bytes that the unit would send
+/// (docs/spec/etm4-registers.md, section 2; docs/spec/etm4.md, sections 3 to 11). It shares packets, their codecs and
+/// compress() with the decoders; callers pass decoded instructions.
 ///
 ///     ByteCollector trace;
 ///     ModelConfig config{.registers = tracing_registers(Config{...})};
@@ -10,8 +10,8 @@
 ///     model.retire_block(p0_instruction, bytes_before);   // for each P0 instruction …
 ///     model.finish();
 ///
-/// Events come in the order in which they happened, cycles never decrease. What happens while the unit is disabled or
-/// where tracing is prohibited is given to the model all the same: it decides what may be seen.
+/// Events come in the order in which they happened, and cycles never decrease. Callers also pass everything that
+/// happens while the unit is disabled or where tracing is prohibited: the model decides what may be seen.
 #pragma once
 
 #include <cstdint>
@@ -36,17 +36,17 @@ namespace waymark::etm4 {
 struct ModelChoices {
     /// `return_stack_depth`: number of entries, up to 15.
     std::uint8_t return_stack_depth = 3;
-    /// `exception_combined`: an exception at the target of an indirect branch has that address once (E = 10).
+    /// `exception_combined`: an exception at the target of an indirect branch gives that address only once (E = 10).
     bool folds_exception_address = true;
     /// `n_atom_omission`, ETE: a taken P0 instruction is sent as a Source Address if at least this number of atoms wait
     /// and all are N. nullopt: never.
     std::optional<std::uint8_t> source_address_after{};
-    /// Cycle Count packets of format 2 are used. OpenCSD 1.3.3 misreads them (docs/spec/etm4.md, 16).
+    /// Whether Cycle Count packets of format 2 are used. OpenCSD 1.3.3 misreads them (docs/spec/etm4.md, 16).
     bool cycle_count_format_2 = true;
     /// `q_policy`: one block in `q_one_in` is sent as a Q element, chosen by `seed`; 0: never. Requires a unit with Q
-    /// elements (TRCCONFIGR.QE). Blocks of which a Q element would hide more than the outcome are excluded: with an
-    /// exception return, in T32, or ending with a branch to the next instruction. A Q element does not affect the
-    /// return stack.
+    /// elements (TRCCONFIGR.QE). Excluded are blocks for which a Q element would hide more than the outcome: blocks
+    /// with an exception return, in T32, or ending with a branch to the next instruction. A Q element does not affect
+    /// the return stack.
     std::uint32_t q_one_in = 0;
     /// `commit_group`: maximum number of P0 elements that wait for a Commit packet; 0: half of MAXSPEC.
     std::uint32_t commit_after = 0;
@@ -84,7 +84,7 @@ struct ModelConfig {
 /// and four external inputs.
 [[nodiscard]] Registers tracing_registers(const Config& config);
 
-/// The settings that decide the form of packets, which decoders of this trace need.
+/// The settings that decide the form of packets, and that decoders of this trace need.
 [[nodiscard]] Config packets_of(const Registers& registers, CoreProfile profile);
 
 /// Where execution continues.
@@ -143,19 +143,20 @@ public:
 
     // ---- execution
 
-    /// Sets TRCPRGCTLR.EN; execution will continue at `first`. Call it at most once, before anything except
-    /// set_context() and the functions on registers. If software enables the unit, call discontinuity() first instead.
+    /// Sets exception level, security state and identifiers. They apply after the next P0 instruction or exception, or
+    /// after start() or discontinuity(), whichever comes first (2.13, step 3). The width follows from the instruction
+    /// set.
     void start(const Arrival& first);
     /// Exception level, security state and identifiers after the next P0 instruction or exception, or after start() or
     /// discontinuity(), whichever comes first (2.13, step 3). The width follows from the instruction set.
     void set_context(const flow::Context& context);
-    /// Consecutive instructions from the place of execution on, none of them a P0 instruction: `bytes` long in total.
-    /// No effect if `bytes` is 0.
+    /// Consecutive instructions from the place of execution on, without a P0 instruction: `bytes` long in total. No
+    /// effect if `bytes` is 0.
     void run(std::uint32_t bytes, std::uint64_t cycle);
     /// Ordinary instructions up to and including a P0 instruction.
     void retire_block(const Retired& p0);
-    /// retire_block() for each block, with the same output. Returns the number of blocks it took: all, or those up to
-    /// and including the first with which counts().overflowed increased.
+    /// Calls retire_block() for each block, with the same output. Returns the number of blocks it took: all blocks, or
+    /// the blocks up to and including the first one at which counts().overflowed increased.
     [[nodiscard]] std::size_t retire_blocks(std::span<const RetiredBlock> blocks);
     /// The function of flow::Unit: blocks that are repeated. nullptr if cycles are counted.
     [[nodiscard]] std::unique_ptr<flow::PreparedSequence> prepare(const isa::Place& from,
@@ -186,8 +187,8 @@ public:
     /// Asserts or deasserts external input selector 0 to 3 (2.11).
     void set_external_input(unsigned selector, bool level);
     /// The permission of the authentication interface (2.18, prohibited region): for Realm state as for Secure state,
-    /// for Non-secure state of an ETE always. Without permission nothing is traced, comparators do not match, and the
-    /// other resources continue; a Trace On follows.
+    /// for Non-secure state of an ETE always. Without permission nothing is traced and comparators do not match, but
+    /// the other resources continue. A Trace On follows.
     void set_permission(const flow::TracePermission& permission);
     /// Requests synchronisation, as the trace bus may.
     void request_sync();
@@ -203,8 +204,8 @@ public:
     /// effect at once, for code that runs from here on, and begins a session: A-sync, Trace Info, Trace On. Resources
     /// keep their state. Disabling sends pending packets and pauses the resources. The OS Lock disables too (2.1).
     AccessResult write(unsigned offset, std::uint32_t value, std::uint64_t cycle, Requester from = Requester::software);
-    /// Reads the word: counters, sequencer, start/stop, single-shot comparators and TRCRSR have their present values,
-    /// enabled or not.
+    /// Reads the word. Counters, sequencer, start/stop, single-shot comparators and TRCRSR have their present values,
+    /// whether the unit is enabled or not.
     ReadResult read(unsigned offset, std::uint64_t cycle, Requester from = Requester::software);
     /// The OS Lock of the processor, for a unit that has none of its own (TRCOSLSR.OSLM is 4, as in every ETE).
     void set_os_lock(bool locked, std::uint64_t cycle);
@@ -218,7 +219,7 @@ public:
     [[nodiscard]] const ModelCounts& counts() const;
     /// Whether the next block would be traced without a preceding Trace On.
     [[nodiscard]] bool tracing() const;
-    /// `called` is called whenever event 0 becomes active while TRCEVENTCTL1R.ATB is 1, the trigger on the trace bus:
+    /// `called` is called whenever event 0 becomes active while TRCEVENTCTL1R.ATB is 1 (the trigger on the trace bus):
     /// after all earlier packets, and before the Event packet. It must not call the model.
     void on_trigger(std::function<void()> called);
     /// Bit n: event n is active, and so is external output n (2.11).

@@ -1,7 +1,7 @@
 /// Every packet of the ETMv4.0 to 4.6 and ETE 1.0 to 1.3 instruction trace stream: the transmitted fields, without
 /// state from earlier packets (docs/spec/etm4.md, sections 2 to 12). Formats are described here once; see core/wire.h.
 ///
-/// A packet that not every trace unit has says so with `allowed(config)`; `needs` is the same in words.
+/// A packet that only some trace units have has a function `allowed(config)`; `needs` states the condition in words.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ struct ASync {
     bool operator==(const ASync&) const = default;
 };
 
-/// Trace is lost from here on, until tracing begins again: uncommitted elements never will be committed.
+/// Trace is lost from here on, until tracing begins again: uncommitted elements will never be committed.
 struct Discard {
     static constexpr PacketInfo info{.name = "DISCARD", .section = "3", .value = 0x03, .mask = 0xff, .max_bytes = 2};
 
@@ -149,7 +149,7 @@ struct FunctionReturn {
     bool operator==(const FunctionReturn&) const = default;
 };
 
-/// Cycles, and with commit mode 0 the number of P0 elements they committed. Format 1.
+/// Cycles, and with commit mode 0 the number of committed P0 elements. Format 1.
 struct CycleCountF1 {
     static constexpr PacketInfo info{
         .name = "CYCLE-COUNT-F1", .section = "5", .value = 0x0e, .mask = 0xfe, .max_bytes = 9};
@@ -164,7 +164,7 @@ struct CycleCountF1 {
     bool operator==(const CycleCountF1&) const = default;
 };
 
-/// Format 2: AAAA is the commit count minus 1, or with F relative to MAXSPEC.
+/// Format 2: AAAA is the commit count minus 1; with F, the count is relative to MAXSPEC.
 struct CycleCountF2 {
     static constexpr PacketInfo info{
         .name = "CYCLE-COUNT-F2", .section = "5", .value = 0x0c, .mask = 0xfe, .max_bytes = 2};
@@ -288,7 +288,7 @@ struct AddressWithContext : ContextFields {
 
 // ---- section 7
 
-/// Outcomes of P0 instructions, oldest first. The atoms decide the format: no two formats hold the same ones.
+/// Outcomes of P0 instructions, oldest first. The atoms decide the format: no two formats represent the same atoms.
 struct Atom {
     static constexpr PacketInfo info{.name = "ATOM", .section = "7", .value = 0xc0, .mask = 0xc0, .max_bytes = 1};
     Atoms atoms;
@@ -345,7 +345,7 @@ struct CancelF3 {
     bool operator==(const CancelF3&) const = default;
 };
 
-/// Atoms, the newest of which had the other outcome. AA as in Cancel format 2.
+/// Atoms, the newest of which had the other outcome. AA has the same meaning as in Cancel format 2.
 struct Mispredict {
     static constexpr PacketInfo info{.name = "MISPREDICT", .section = "8", .value = 0x30, .mask = 0xfc, .max_bytes = 1};
     std::uint8_t atoms{};
@@ -431,7 +431,7 @@ struct Q {
 
 // ---- section 11
 
-/// A P0 instruction at this address was executed and taken; no earlier one was.
+/// A taken P0 instruction at this address was executed, and no earlier P0 instruction was taken.
 struct ShortSourceAddress {
     static constexpr PacketInfo info{
         .name = "SOURCE-ADDRESS-SHORT", .section = "11", .value = 0xb4, .mask = 0xfe, .max_bytes = 3};
@@ -443,7 +443,7 @@ struct ShortSourceAddress {
     bool operator==(const ShortSourceAddress&) const = default;
 };
 
-/// The same with 32 or 64 bits.
+/// A Source Address with 32 or 64 bits.
 struct LongSourceAddress {
     static constexpr PacketInfo info{
         .name = "SOURCE-ADDRESS-LONG", .section = "11", .value = 0xb0, .mask = 0xf0, .max_bytes = 9};
@@ -456,7 +456,7 @@ struct LongSourceAddress {
     bool operator==(const LongSourceAddress&) const = default;
 };
 
-/// The same, and the address is one of the three most recent.
+/// A Source Address that is one of the three most recent addresses.
 struct ExactMatchSourceAddress {
     static constexpr PacketInfo info{
         .name = "SOURCE-ADDRESS-EXACT-MATCH", .section = "11", .value = 0xb0, .mask = 0xfc, .max_bytes = 1};

@@ -1,16 +1,16 @@
-/// `Decoder` on several cores: the stream is cut after an A-sync, its Trace Info and the address that comes next, the
-/// pieces are decoded side by side, and their elements come in order; they equal the elements of `Decoder`
+/// `Decoder` on several cores: the stream is cut after an A-sync, its Trace Info and the next address. The pieces are
+/// decoded side by side, and their elements are delivered in order; they equal the elements of `Decoder`
 /// (docs/spec/etm4.md, 4).
 ///
-/// The Trace Info gives everything packets are compressed against and empties the return stack; the Context and Address
-/// packets after it give where execution is. Only for identifiers that these packets omit, the values at the end of the
-/// last known piece are assumed.
+/// The Trace Info resets all state of compression, and empties the return stack; the Context and Address packets after
+/// it give the place of execution. For identifiers that these packets omit, the values at the end of the last known
+/// piece are assumed.
 ///
-/// Each piece ends at the next one's beginning. Only if the state of the decoder of the piece before is the one assumed
-/// are the next piece's elements taken; else that piece is decoded again from where the one before ended. So a byte
-/// pattern that only looks like a synchronisation costs time and changes nothing.
+/// Each piece ends where the next one begins. The elements of the next piece are used only if the state at its
+/// beginning was assumed correctly. Otherwise that piece is decoded again from the end of the previous one. So a byte
+/// pattern that only looks like a synchronisation costs time, but changes nothing.
 ///
-/// A unit that speculates (TRCIDR8.MAXSPEC) has elements that wait across any cut: its stream is decoded by one thread.
+/// In a unit that speculates (TRCIDR8.MAXSPEC), elements wait across any cut: its stream is decoded by one thread.
 #pragma once
 
 #include <memory>
@@ -33,8 +33,8 @@ public:
                     const Options& options);
 };
 
-/// A decoder that can also begin where a stream can be cut. Everything is borrowed and must outlive it. Null: the unit
-/// speculates, and what is speculative waits across any cut.
+/// A decoder that can also begin where a stream can be cut. Everything is borrowed and must outlive it. Null if the
+/// unit speculates, since speculative elements wait across any cut.
 [[nodiscard]] std::unique_ptr<follow::Cutting> make_cutting(const Config& config, const isa::CodeReader& code,
                                                             flow::BatchWriter& out);
 

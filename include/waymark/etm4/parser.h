@@ -21,7 +21,7 @@ template <class List>
 struct HeaderDispatch;
 template <class... P>
 struct HeaderDispatch<wire::PacketList<P...>> {
-    /// By index in the list: compiled to a jump table.
+    /// Dispatches by index in the list, which is compiled to a jump table.
     template <class Take>
     WM_INLINE static Parsed parse(unsigned index, Bytes bytes, const Config& config, Take&& take) {
         return parse_at(index, bytes, config, take, std::index_sequence_for<P...>());

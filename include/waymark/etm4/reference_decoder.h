@@ -17,8 +17,8 @@ public:
     /// `code` and `out` are borrowed and must outlive the decoder.
     ReferenceDecoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out);
     /// Continues as if everything before `at` had been read, a packet began there, and the core was in this state:
-    /// delivers a `TraceOn` with the reason `recovered`. `threshold`: of cycle counts. For callers that know the state
-    /// without a Trace Info (recover.h); call it before anything is fed.
+    /// delivers a `TraceOn` with the reason `recovered`. `threshold`: the threshold of cycle counts. For callers that
+    /// know the state without a Trace Info (recover.h); call it before anything is fed.
     void begin_at(Offset at, const follow::Standing& standing, std::uint32_t threshold);
 
 private:

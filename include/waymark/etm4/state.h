@@ -1,11 +1,11 @@
-/// What packets are compressed against (docs/spec/etm4.md, sections 4 to 6). Of each item: does a synchronisation point
-/// give it back?
+/// The state against which packets are compressed (docs/spec/etm4.md, sections 4 to 6). For each part: does a
+/// synchronisation point restore it?
 ///
 ///     address history      yes, the Trace Info: three entries of address 0, IS0
 ///     timestamp            yes, the Trace Info: 0
 ///     threshold            yes, the Trace Info
-///     context              no: by the next Context or Address with Context packet
-///     return stack         empty there; kept by decoders, not here
+///     context              no, but the next Context or Address with Context packet
+///     return stack         it is empty there; kept by decoders, not here
 #pragma once
 
 #include <array>
@@ -27,8 +27,8 @@ struct KnownAddress {
     friend bool operator==(const KnownAddress&, const KnownAddress&) = default;
 };
 
-/// The three most recent addresses, the newest first. A default-constructed one has no known bits, as before the first
-/// Trace Info.
+/// The three most recent addresses, the newest first. In a default-constructed history no bits are known, as before the
+/// first Trace Info.
 class AddressHistory {
 public:
     /// Resets as a Trace Info packet does.
@@ -50,7 +50,7 @@ public:
     WM_INLINE KnownAddress take(const SentAddress& sent) { return push(complete(sent)); }
     /// An exact match: the entry also becomes the most recent one.
     WM_INLINE KnownAddress match(unsigned i) { return push(entry(i)); }
-    /// The "unknown address" of an exception without one.
+    /// The "unknown address" of an exception without an address.
     void push_unknown() { push(KnownAddress{}); }
 
     friend bool operator==(const AddressHistory&, const AddressHistory&) = default;
@@ -82,7 +82,7 @@ public:
     /// Resets as a Trace Info packet does: bits that are not sent are 0.
     void reset() { value_ = 0, known_ = true; }
     void forget() { *this = {}; }
-    /// Takes the value of a timestamp and returns the completed one; `known()` tells whether its high bits are valid.
+    /// Takes the value of a timestamp and returns the completed one; `known()` shows whether its high bits are valid.
     std::uint64_t take(const TimestampValue& sent) {
         const unsigned width = timestamp_bits(sent.bytes);
         if (width >= 64) {
@@ -102,7 +102,7 @@ private:
     std::uint64_t value_ = 0;
     bool known_ = false;
 };
-/// The fewest bytes that turn the timestamp `last` into `to`.
+/// The timestamp with the fewest bytes that changes `last` to `to`.
 [[nodiscard]] TimestampValue compress_timestamp(std::uint64_t to, std::uint64_t last);
 
 /// The contents of a cycle count packet, with threshold and MAXSPEC applied.
@@ -176,7 +176,7 @@ public:
         return p.cycles & ((1U << config_.cycle_count_bits) - 1);
     }
 
-    /// Begins inside a stream: the last timestamp is not known.
+    /// For a beginning inside a stream: the last timestamp is not known.
     void begin_inside(const AddressHistory& addresses, std::uint32_t threshold) {
         addresses_ = addresses;
         timestamps_.forget();
@@ -184,7 +184,7 @@ public:
     }
 
     [[nodiscard]] const AddressHistory& addresses() const { return addresses_; }
-    /// For inner loops that read addresses themselves.
+    /// The address history, for inner loops that read addresses themselves.
     [[nodiscard]] AddressHistory& addresses() { return addresses_; }
     [[nodiscard]] const TimestampState& timestamps() const { return timestamps_; }
     [[nodiscard]] TimestampState& timestamps() { return timestamps_; }

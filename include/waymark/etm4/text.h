@@ -34,11 +34,11 @@ template <class P>
 /// the wrong place or has an invalid value; the message names it.
 [[nodiscard]] Result<Packet> from_text(std::string_view text, const Config& config);
 
-/// Exception level, security state, width and identifiers: `EL1 Non-secure AArch64, VMID 0x5, Context ID 0x12`.
+/// Exception level, security state, width and identifiers as text: `EL1 Non-secure AArch64, VMID 0x5, Context ID 0x12`.
 [[nodiscard]] std::string context_text(const ContextFields& context, const Config& config);
 
-/// Explains packets that are partial on the wire: keeps the state they are compressed against, and nothing about the
-/// program. Receives every packet and gap of a stream in order.
+/// Explains packets that are partial on the wire: keeps the state against which they are compressed, but no state of
+/// the program. Receives every packet and gap of a stream in order.
 class Explainer {
 public:
     explicit Explainer(const Config& config);

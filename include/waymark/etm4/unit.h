@@ -1,4 +1,4 @@
-/// ETMv4 and ETE trace units for recordings: etm4::Model as the flow::Unit that all protocols share.
+/// ETMv4 and ETE trace units for recordings: etm4::Model as a flow::Unit, the interface that all protocols share.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace waymark::etm4 {
 
-/// An ETE 1.0 of an Armv9 core, and the ETMv4 of a Cortex-A53, in this order.
+/// The factories for an ETE 1.0 of an Armv9 core, and for the ETMv4 of a Cortex-A53, in this order.
 [[nodiscard]] const std::array<const flow::UnitFactory*, 2>& unit_factories();
 
 }  // namespace waymark::etm4
