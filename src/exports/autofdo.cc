@@ -26,9 +26,10 @@ using answers::Seen;
 /// Execution count of an instruction, exact or estimated from samples.
 std::uint64_t weight(const Instruction& i) { return i.times != 0 ? i.times : cost_of(i, 0); }
 
-/// LLVM packs up to three numbers into a discriminator, the lowest first: which piece of the line it is, by how much
-/// the piece was duplicated (unrolled, vectorised), and which copy it is. Each number takes one bit if it is 0 (that
-/// bit is set), 7 bits up to 31 and 14 bits up to 4095 (bit 6 is set), as llvm/IR/DebugInfoMetadata.h describes.
+/// LLVM packs up to three numbers into a discriminator, the lowest first: the number of the piece in its line, the
+/// factor by which the piece was duplicated (unrolled, vectorised), and the number of the copy. Each number takes one
+/// bit if it is 0 (that bit is set), 7 bits up to 31 and 14 bits up to 4095 (bit 6 is set), as
+/// llvm/IR/DebugInfoMetadata.h describes.
 struct Discriminator {
     std::uint32_t base{}, copies = 1;
 
@@ -68,7 +69,7 @@ std::string_view compiler_name(const Answers& a, Index function) {
     if (f == nullptr || f->synthetic) return {};
     if (!f->declared_name.empty()) return is_linkage_name(f->declared_name) ? f->declared_name : std::string_view();
     std::string_view name = answers::without_suffix(linkage_name(a, function));
-    // `puts@plt`, `memcpy@@GLIBC_2.17`.
+    // Removes the suffix of names such as `puts@plt`, `memcpy@@GLIBC_2.17`.
     name = name.substr(0, name.find('@'));
     return is_linkage_name(name) ? name : std::string_view();
 }
@@ -143,7 +144,7 @@ public:
 private:
     // ---- bodies that instructions count for
 
-    /// The body of a function; nullopt if it has no name or line that a compiler could find it by.
+    /// The body of a function; nullopt if it has no name or line by which a compiler could find it.
     std::optional<std::size_t> body_of(Index function) {
         const std::string_view name = compiler_name(answers_, function);
         const Function* f = function_at(answers_, function);
@@ -179,7 +180,7 @@ private:
         };
         std::uint32_t declared = f->declared_line != 0 ? f->declared_line : f->line;
         const Index source = f->declared_line != 0 ? f->declared_source : f->source;
-        // Without debug information of functions, a line before the first one belongs to something else.
+        // Without debug information about functions, a line before the first one belongs to something else.
         if (chain.empty() && (i.source != source || (f->declared_line == 0 && i.line < declared))) return std::nullopt;
         for (const InlinedCall* call : chain) {
             const std::string_view name = call->linkage_name.empty() ? call->name : call->linkage_name;

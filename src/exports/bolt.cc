@@ -45,8 +45,8 @@ public:
             left_.push_back(r.times);
         }
     }
-    /// Calls `take` for each range that begins there, with the number of times it followed; returns how often no range
-    /// followed.
+    /// Calls `take` for each range that begins at the target, with the number of times it followed; returns how often
+    /// no range followed.
     template <class Take>
     std::uint64_t follow(const answers::ImageBranch& branch, Take&& take) {
         std::uint64_t times = branch.times;
@@ -67,7 +67,7 @@ private:
     std::vector<std::uint64_t> left_;
 };
 
-/// Writes from the exact tables: addresses are those in the file, wherever it was loaded.
+/// Writes the profile from the exact tables: addresses are relative to the file, wherever it was loaded.
 Result<ExportReport> write_exact(const Answers& answers, Index image, bool traces, ByteSink& sink) {
     Writer out(sink);
     std::uint64_t lines = 0, elsewhere = 0;
@@ -85,7 +85,7 @@ Result<ExportReport> write_exact(const Answers& answers, Index image, bool trace
                 out.print("{} {:x} {:x} {:x} {}\n", b.kind == Branch::Kind::function_return ? 'R' : 'T', b.from, b.to,
                           answers.ranges[range].last, both);
             });
-        // 0 means outside.
+        // Address 0 means code outside the image.
         if (times != 0) out.print("B {:x} {:x} {} 0\n", from ? b.from : 0, to ? b.to : 0, times);
         ++lines;
     }
@@ -97,7 +97,7 @@ Result<ExportReport> write_exact(const Answers& answers, Index image, bool trace
             out.print("F {:x} {:x} {}\n", r.first, r.last, times);
         ++lines;
         arm32 |= r.isa != isa::Isa::a64 && r.isa != isa::Isa::x86_64;
-        // Where control continued after a branch that was not taken, the next range begins without a branch.
+        // After a branch that was not taken, the next range begins without a branch.
         constexpr std::uint64_t a64 = 4;
         if (r.not_taken != 0 && r.isa == isa::Isa::a64)
             out.print("F {:x} {:x} {}\n", r.last, r.last + a64, r.not_taken);
@@ -138,7 +138,7 @@ Result<ExportReport> write_bolt(const Answers& answers, const BoltOptions& optio
                      : std::min(e.times,
                                 static_cast<std::uint64_t>(static_cast<double>(branch->mispredicted.value_or(0)) *
                                                            static_cast<double>(e.times) / static_cast<double>(all)));
-        // 0 means outside.
+        // Address 0 means code outside the image.
         out.print("B {:x} {:x} {} {}\n", from ? e.from : 0, to ? e.to : 0, e.times, mispredicted);
         ++lines;
     }

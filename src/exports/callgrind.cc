@@ -106,8 +106,8 @@ public:
         if (metric < order_.size())
             std::rotate(order_.begin(), order_.begin() + static_cast<long>(metric),
                         order_.begin() + static_cast<long>(metric) + 1);
-        // Uses calls from instructions if their costs are known, since they tell where each call came from; calls of
-        // the tree do not.
+        // Uses calls from instructions if their costs are known, since they show the address of each call; calls of the
+        // tree do not.
         bool any = false, all = true;
         for (const Edge& e : answers_.edges)
             if (is_call(e) && e.times != 0) {
@@ -123,7 +123,7 @@ public:
             for (const Edge& e : answers_.edges)
                 if (is_call(e) && e.times != 0) tree_.erase({e.from_function, e.to_function});
         // Code that ran without a visible call, such as a task that a switch began. Readers take the line after
-        // `calls=0` for the caller's own cost, so there can be no such line.
+        // `calls=0` for the caller's own cost, so such a call cannot be written.
         without_call_ = std::erase_if(tree_, [](const auto& call) { return call.second.calls == 0; });
     }
 
@@ -179,8 +179,8 @@ private:
         out_.write("\n");
     }
 
-    /// A name with its number: `(3) name` at first use, `(3)` later. Some readers ignore lines of jumps: there, a name
-    /// that was not written yet is given in full, unless it looks like a number itself.
+    /// A name with its number: `(3) name` at first use, `(3)` later. Some readers ignore lines of jumps. So in such
+    /// lines, a name that was not written yet is given in full, unless it looks like a number itself.
     std::string compressed(std::vector<bool>& named, std::size_t id, std::string_view name) {
         if (named.size() <= id) named.resize(id + 1);
         if (named[id]) return fmt::format("({})", id + 1);
@@ -231,8 +231,8 @@ private:
         file_ = source;
     }
     void callee(Index function) {
-        // Writes only what differs from the place of the call. callgrind_annotate shortens names of files in its folder
-        // in only some of these lines, so it takes a file that is named again for another one.
+        // Writes only the fields that differ from the place of the call. callgrind_annotate shortens the names of files
+        // in its folder in only some of these lines, so it would treat a file that is named again as another file.
         const answers::Function* f = function_at(answers_, function);
         const Index source = f == nullptr ? answers::none : f->source;
         if (object_number(function) != object_number(function_)) out_.print("cob={}\n", object(function));
@@ -318,8 +318,8 @@ private:
         }
     }
 
-    /// Some costs of a function do not belong to any of its instructions: cycles spent waiting, code that cannot be
-    /// disassembled. They are assigned to the function, as far as the total lacks them.
+    /// Some costs of a function do not belong to any of its instructions: cycles spent waiting, and code that cannot be
+    /// disassembled. They are assigned to the function, up to the total.
     void put_costs_without_place(const std::vector<answers::FunctionCosts>& costs, const std::vector<bool>& begun) {
         const std::size_t metrics = order_.size();
         std::vector<Costs> placed(costs.size(), Costs(metrics));

@@ -39,8 +39,8 @@ std::pair<std::string, std::string> split(std::string_view path) {
     return {std::string(slash == 0 ? path.substr(0, 1) : path.substr(0, slash)), std::string(path.substr(slash + 1))};
 }
 
-/// The folder to which the name of a file is relative: readers join them, and an absolute name behind another folder is
-/// no file.
+/// The folder to which the name of a file is relative: readers join the two, and an absolute name after another folder
+/// would not be a file.
 std::string root_of(const CoveredFile& file) {
     if (!file.root.empty()) return file.root;
     return file.name.starts_with('/') ? "/" : ".";

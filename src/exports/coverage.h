@@ -50,8 +50,8 @@ struct CoveredFile {
     [[nodiscard]] std::uint64_t lines_hit() const;
     [[nodiscard]] std::uint64_t branches_hit()
         const;  ///< number of outcomes that were seen, out of two for each branch
-    /// Whether lcov 2.2 and later contradict the file unless it has the last lines of functions: they end a function
-    /// before the next one, and treat it as not run if one of the lines in between was not.
+    /// Whether lcov 2.2 and later contradict the file unless it has the last lines of functions: these versions end a
+    /// function before the next one, and treat it as not run if one of the lines in between did not run.
     [[nodiscard]] bool needs_end_lines() const;
 };
 

@@ -62,7 +62,7 @@ public:
         sample_time_.push_back(time);
         sample_weight_.push_back(weight);
     }
-    /// Time that belongs to no sample: the thread ended before.
+    /// Time that belongs to no sample, because the thread had ended.
     void end(double time) { ends_.push_back(time); }
     void mark(std::string_view name, std::string_view text, double begin, double end) {
         marks_.push_back({strings_(name), std::string(text), begin, end});
@@ -166,7 +166,7 @@ private:
         column(out, "time", sample_time_, [&](double t) { out.print("{:.6f}", t); });
         column(out, "weight", sample_weight_,
                [&](double w) { in_time_ ? out.print("{:.6f}", w) : out.print("{:.0f}", w); });
-        // CPU time since the previous sample, in nanoseconds: a thread that is traced uses its processor.
+        // CPU time since the previous sample, in nanoseconds: a traced thread is using its processor.
         if (in_time_) {
             std::size_t at = 0;
             column(out, "threadCPUDelta", sample_stack_, [&](Stack) {

@@ -1,4 +1,4 @@
-/// Looks up what indices of answers refer to. None of these functions trusts an index.
+/// Looks up the rows to which indices of answers refer. None of these functions trusts an index.
 #pragma once
 
 #include <algorithm>
@@ -107,9 +107,9 @@ private:
 /// Lines as text: `3, 7-9`. `lines` are ascending.
 [[nodiscard]] std::string line_list(const std::vector<std::uint32_t>& lines);
 
-/// Says what a capture of this kind lacks, as the beginning of a sentence: `this SPE capture contains no …`.
+/// The beginning of a sentence about data that captures of this kind lack: `this SPE capture contains no …`.
 [[nodiscard]] std::string lacks(const answers::Answers& a, std::string_view what);
-/// Says that source lines are missing, and what to do if something can be done.
+/// A sentence: source lines are missing; with advice, if there is any.
 [[nodiscard]] std::string lacks_lines(const answers::Answers& a);
 
 }  // namespace waymark::exports

@@ -161,7 +161,7 @@ private:
         std::uint64_t function{};
         std::uint32_t line{};
     };
-    /// `lines`: the innermost first, followed by those it was inlined into.
+    /// `lines`: the innermost first, followed by the lines into which it was inlined.
     void location(std::uint64_t id, Index function_index, std::uint64_t address, const std::vector<Place>& lines) {
         const answers::Function* f = function_at(answers_, function_index);
         pbf_writer p(out_);
@@ -211,7 +211,7 @@ private:
         location(at->second, function, address, {{function_id(function), i == nullptr ? 0 : own_line(*i)}});
         return at->second;
     }
-    /// Address of the call from each function to each other; 0: several places call it.
+    /// Address of the call from each function to each other function; 0 if several places contain such a call.
     [[nodiscard]] std::map<std::pair<Index, Index>, std::uint64_t> call_sites() const {
         std::map<std::pair<Index, Index>, std::uint64_t> sites;
         for (const answers::Edge& e : answers_.edges) {

@@ -96,7 +96,7 @@ constexpr std::string_view create_schema =
     "    what TEXT                         -- the meaning\n"
     ");\n";
 
-/// A database that is being written. Errors stick: after an error, all operations do nothing.
+/// A database that is being written. After an error, all operations do nothing.
 class NewDatabase {
 public:
     explicit NewDatabase(const std::filesystem::path& path) : path_(path) {

@@ -30,7 +30,7 @@ Nanoseconds::Nanoseconds(const TimeAxis& axis) {
 }
 
 namespace {
-/// The items of one track among all, which are sorted by track.
+/// The items of one track, from all items, which are sorted by track.
 template <class Item>
 std::span<const Item> of_track(const std::vector<Item>& all, Index track) {
     const auto first = std::lower_bound(all.begin(), all.end(), track,
@@ -74,7 +74,7 @@ std::string Reduction::text(const TimeAxis& axis) const {
 
 namespace {
 
-/// Short slices next to each other below one parent.
+/// Adjacent short slices below one parent.
 struct Run {
     std::uint64_t begin{}, end{};
     Index track{};

@@ -24,7 +24,7 @@ public:
     [[nodiscard]] std::uint64_t operator()(std::uint64_t time) const {
         return rate_ == 0 ? time : time / rate_ * 1'000'000'000 + time % rate_ * 1'000'000'000 / rate_;
     }
-    /// `1 ns = 1 instruction`; empty if times are nanoseconds.
+    /// A note such as `1 ns = 1 instruction`; empty if times are nanoseconds.
     [[nodiscard]] const std::string& note() const { return note_; }
 
 private:
@@ -123,8 +123,8 @@ Fitted fit(const answers::Timeline& timeline, std::uint64_t limit, Size&& size) 
     return best;
 }
 
-/// `fit` for files that contain more than a timeline; adds what was omitted to the report. `usage`: the rest alone is
-/// larger than the limit.
+/// `fit` for files that contain more than a timeline; adds the omitted details to the report. `usage`: the rest alone
+/// is larger than the limit.
 template <class Size>
 Result<Fitted> fit_beside_costs(const answers::Timeline& timeline, std::uint64_t limit, Size&& size,
                                 ExportReport& report) {

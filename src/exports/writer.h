@@ -26,7 +26,7 @@ public:
 
     template <class... Args>
     void print(fmt::format_string<Args...> format, Args&&... args) {
-        // Unlike `format_to`, `vformat` is compiled only once, in fmt's own library.
+        // `vformat` is compiled only once, in fmt's own library, unlike `format_to`.
         write(fmt::vformat(format, fmt::make_format_args(args...)));
     }
     void write(std::string_view text) {

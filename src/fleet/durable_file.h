@@ -38,7 +38,7 @@ struct WrittenFile {
 class FolderLock {
 public:
     enum class Held : std::uint8_t { fails, waits };
-    /// `usage`: another process holds the lock, and that fails; the message contains `why`, what that process does.
+    /// `usage`: another process holds the lock; the message contains `why`, the activity of that process.
     static Result<FolderLock> take(const std::filesystem::path& folder, std::string_view why, Held held = Held::fails);
     FolderLock(FolderLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
     FolderLock& operator=(FolderLock&&) = delete;

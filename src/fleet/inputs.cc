@@ -52,7 +52,7 @@ public:
     }
 
 private:
-    /// A,B,C: each may be a folder or a pattern.
+    /// Adds A,B,C: each may be a folder or a pattern.
     Status add_each(const std::string& inputs) {
         for (std::size_t at = 0; at <= inputs.size();) {
             const std::size_t end = std::min(inputs.find(',', at), inputs.size());

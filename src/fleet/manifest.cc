@@ -96,7 +96,7 @@ Status read_lines(const JobFolder& job, const Manifest& manifest,
                   const std::function<Result<bool>(std::uint64_t, const std::string&)>& each) {
     std::ifstream in(job.shards());
     std::string line;
-    // Lines after these were being added when a process was killed.
+    // A process that was killed may have begun to add further lines.
     for (std::uint64_t number = 0; number < manifest.shards; ++number) {
         if (!std::getline(in, line))
             return damaged(
@@ -209,7 +209,7 @@ Result<Shard> read_shard(const JobFolder& job, const Manifest& manifest, std::ui
 
 Status write_plan(const JobFolder& job, const Manifest& manifest, std::uint64_t shards_before,
                   const std::vector<Shard>& added) {
-    // A writer that was killed here leaves temporary files; the next one removes them.
+    // A writer that was killed here leaves temporary files, which the next one removes.
     for (const fs::path& place : {job.shards(), job.manifest()}) capture::TemporaryName::remove_leftovers(place);
     std::ifstream before(job.shards());
     WM_RETURN_IF_ERROR(write_durably(job.shards(), [&](ByteSink& sink) {

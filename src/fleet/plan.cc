@@ -36,7 +36,7 @@ constexpr double seconds_of_capture = 0.03;  // opening a capture, and adding it
 constexpr double seconds_of_file = 0.02;     // reading the names of a file that ran
 constexpr std::string_view planning =
     "another 'waymark fleet plan' or 'fleet add' is writing its plan; wait until it has ended, or name another folder";
-// Size of a shard's answers: its code, and a little for each capture.
+// Size of a shard's answers: its code, and a few bytes for each capture.
 constexpr std::uint64_t answers_bytes_of_shard = 500'000, answers_bytes_of_capture = 200;
 
 double default_rate(const PlannedCapture& capture) {
@@ -159,7 +159,7 @@ public:
         const double cores = std::max(1U, request_.cores);
         summary_.elapsed = std::max(summary_.longest, summary_.seconds / cores);
         summary_.answers_bytes = out.size() * answers_bytes_of_shard + summary_.captures * answers_bytes_of_capture;
-        // The folder is made last.
+        // The folder is created last.
         fs::path existing = fs::absolute(job_.path());
         std::error_code none;
         while (!fs::exists(existing, none) && existing.has_relative_path()) existing = existing.parent_path();
@@ -308,7 +308,7 @@ Result<PlanSummary> add_to_job(const JobFolder& job, const PlanRequest& request)
     manifest.captures += summary.captures;
     manifest.trace_bytes += summary.trace_bytes;
     manifest.seconds += summary.seconds;
-    // An input that could not be read before may be readable now.
+    // An input that was unreadable before may be readable now.
     std::set<std::string> now;
     for (const Shard& shard : shards)
         for (const PlannedCapture& c : shard.captures) now.insert(c.path);

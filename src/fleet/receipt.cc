@@ -60,7 +60,7 @@ answers::Account account_in(const json& value) {
     for (const json& row : value) {
         const auto& words = answers::account_reason_words;
         const auto reason = std::find(words.begin(), words.end(), row.at("reason").get<std::string>());
-        // A reason from another version; its receipts have another identity (finished_shard).
+        // The reason comes from another version, whose receipts have another identity (finished_shard).
         if (reason == words.end()) continue;
         answers::add(out, {static_cast<answers::AccountReason>(reason - words.begin()), row.value("of", std::string()),
                            row.at("times").get<std::uint64_t>(), size(row, "bytes"), size(row, "instructions"),

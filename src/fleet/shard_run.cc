@@ -160,7 +160,7 @@ private:
         const bool retry = error.code == Errc::unreadable || error.code == Errc::not_found;
         receipt_.not_decoded.push_back({capture.path, error.message, retry, changed});
     }
-    /// Why the answers cover only a part of their capture; if there are several reasons, the worst.
+    /// The reason why the answers cover only a part of their capture; if there are several reasons, the worst.
     static std::string why_cut(const answers::Answers& answers) {
         return answers.health.empty() ? "it could not be read to its end" : answers.health.front().what;
     }

@@ -198,7 +198,7 @@ Result<std::vector<QueueLine>> queue_of(const JobFolder& job, bool patient = fal
     return out;
 }
 
-/// Makes the folders of what is submitted. Only who holds the lock submits, so that jobs.json misses no job.
+/// Creates the folders for a submission. Only the process with the lock submits, so that jobs.json contains every job.
 Result<FolderLock> begin_submitting(const JobFolder& job, FolderLock::Held held) {
     std::error_code error;
     for (const fs::path& folder : {job.slurm(), job.logs()}) {
@@ -213,7 +213,7 @@ Result<FolderLock> begin_submitting(const JobFolder& job, FolderLock::Held held)
                             held);
 }
 
-/// Submits; by one at a time (begin_submitting).
+/// Submits; used by one process at a time (begin_submitting).
 class Submitter {
 public:
     Submitter(const JobFolder& job, SubmissionState state, bool patient)
@@ -245,7 +245,8 @@ public:
                 ids.push_back(*id);
                 out_.shards += count;
             } else {
-                // What Slurm refuses now, for example because of a limit of jobs, is submitted again in the next round.
+                // A job that Slurm refuses now, for example because of a limit of jobs, is submitted again in the next
+                // round.
                 out_.problems.push_back(id.error().message);
             }
         }
@@ -296,13 +297,13 @@ private:
         words.insert(words.end(), {file.string(), state_.options.program, folder_.string()});
         words.insert(words.end(), arguments.begin(), arguments.end());
         WM_ASSIGN_OR_RETURN(const std::string answer, ask_slurm_patiently(words, patient_));
-        // `1234`, or `1234;cluster`.
+        // An answer such as `1234` or `1234;cluster`.
         const std::string id = answer.substr(0, answer.find_first_not_of("0123456789"));
         if (id.empty())
             return Error{Errc::unreadable, fmt::format("sbatch gave no number of a job but: {}", first_line(answer))};
         out_.jobs.push_back({id, what, state_.round, tasks});
         if (Status noted = add_jobs(job_, {out_.jobs.back()}); !noted) {
-            // What is not noted could not be cancelled later.
+            // A job whose number is not stored could not be cancelled later.
             const auto cancelled = ask_slurm({"scancel", id});
             if (!cancelled) noted.error().message += fmt::format("; cancel its job {} by hand: scancel {}", id, id);
             return std::move(noted.error());
@@ -318,8 +319,8 @@ private:
     Submission out_;
 };
 
-/// Whether another round is under way already, as when Slurm runs this job again after it had submitted one. The tasks
-/// that this job waited for have ended.
+/// Whether another round is already running, as when Slurm runs this job again after it had submitted a round. The
+/// tasks for which this job waited have ended.
 Result<bool> newer_round_queued(const JobFolder& job) {
     const char* const own = std::getenv("SLURM_JOB_ID");
     WM_ASSIGN_OR_RETURN(const std::vector<QueueLine> lines, queue_of(job, true));
@@ -363,7 +364,7 @@ Result<Submission> resume_job(const JobFolder& job) {
 }
 
 Result<Submission> next_round(const JobFolder& job) {
-    // First the lock: whoever held it may have begun another round.
+    // Take the lock first: its earlier holder may have begun another round.
     WM_ASSIGN_OR_RETURN(const FolderLock lock, begin_submitting(job, FolderLock::Held::waits));
     WM_ASSIGN_OR_RETURN(SubmissionState state, read_state_of_submission(job));
     WM_ASSIGN_OR_RETURN(const Manifest manifest, read_manifest(job));

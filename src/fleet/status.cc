@@ -30,7 +30,7 @@ Result<JobStatus> read_status(const JobFolder& job) {
             return;
         }
         out.planned_left += shard.seconds;
-        // It was done, and its output is missing or was changed since.
+        // The shard was done, and its output is missing or was changed since.
         const bool damaged = receipt.error().code == Errc::bad_format;
         const bool failed = damaged || read_last_words(job, shard.number).has_value();
         auto progress = read_progress(job, shard.number);

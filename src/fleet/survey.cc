@@ -85,7 +85,7 @@ Status sample_file(const fs::path& path, FileState& into, Hasher& hasher) {
 }
 
 void add_ran(std::vector<RanFile>& ran, const std::string& file, const std::vector<std::uint8_t>& build_id) {
-    // Not a file: anonymous memory, the stack, the vDSO.
+    // This is not a file, but anonymous memory, the stack or the vDSO.
     if (file.empty() || file.front() == '[' || file.starts_with("//") || file.starts_with("/memfd:") ||
         file.starts_with("/dev/zero") || file.starts_with("/SYSV"))
         return;

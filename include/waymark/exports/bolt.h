@@ -14,9 +14,9 @@ struct BoltOptions {
 
 /// `B` lines: how often each branch was taken, and mispredicted if samples show it; `F` lines: how often code fell
 /// through. With `traces`, a branch and the range that ran after it are one line, `T FROM TO LAST TIMES`, or `R` if the
-/// branch is a return; if several ranges begin at a target to which several branches lead, it is not known which
-/// followed which, and only the sums of the lines are right. Addresses as traced. Errors: `not_found`: no edges are
-/// known, or no such image, with the existing ones.
+/// branch is a return. If several branches lead to a target at which several ranges begin, it is not known which range
+/// followed which branch, and only the sums of the lines are right. Addresses are as traced. Errors: `not_found`: no
+/// edges are known, or no such image, with the existing ones.
 [[nodiscard]] Result<ExportReport> write_bolt(const answers::Answers& answers, const BoltOptions& options,
                                               ByteSink& sink);
 

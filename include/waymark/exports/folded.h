@@ -10,8 +10,8 @@ struct FoldedOptions {
     std::size_t metric = 0;  ///< index of Answers::metrics
 };
 
-/// Every path of the call tree that has costs of its own. Without a call tree, every function by itself, and the report
-/// says so. Errors: `not_found`: there are no costs.
+/// Every path of the call tree that has costs of its own. Without a call tree, every function alone, and the report
+/// states this. Errors: `not_found`: there are no costs.
 [[nodiscard]] Result<ExportReport> write_folded(const answers::Answers& answers, const FoldedOptions& options,
                                                 ByteSink& sink);
 

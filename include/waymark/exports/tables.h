@@ -41,7 +41,7 @@ struct TableInfo {
 
 /// Every table, in the order of importance for readers.
 [[nodiscard]] std::span<const TableInfo> tables();
-/// Null if there is no table with that name.
+/// The table with that name; null if there is none.
 [[nodiscard]] const TableInfo* find_table(std::string_view name);
 
 /// A header line, then a line for each row (RFC 4180). Text that a spreadsheet would execute as a formula gets an

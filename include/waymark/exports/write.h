@@ -13,7 +13,7 @@
 
 namespace waymark::exports {
 
-/// Each format uses the options that concern it.
+/// Options of all formats; each format uses the options that concern it.
 struct WriteOptions {
     std::size_t metric = 0;
     std::optional<std::uint64_t> most_bytes{};  ///< for formats with a timeline

@@ -50,7 +50,8 @@ struct Shard {
 struct NotDecoded {
     std::string what;  ///< path of the capture
     std::string why;   ///< a sentence
-    /// Trying again may succeed: an error of reading. Otherwise the reason is in the capture itself.
+    /// Whether trying again may succeed, because the reason is an error of reading. Otherwise the reason is in the
+    /// capture itself.
     bool worth_retrying{};
     bool changed{};  ///< its files differed from the plan; trying again makes sense once they match
 };

@@ -65,7 +65,7 @@ struct ShardProgress {
 
 /// Whether a capture that a shard left out now matches the plan; it may have differed when the shard ran.
 [[nodiscard]] bool is_as_planned(const Shard& shard, const NotDecoded& left_out);
-/// Whether a capture that a finished shard lacks may be decoded now.
+/// Whether a capture that is missing from a finished shard may be decoded now.
 [[nodiscard]] bool is_worth_running_again(const Shard& shard, const Receipt& receipt);
 
 [[nodiscard]] Status write_last_words(const JobFolder& job, std::uint32_t shard, LastWords words);
@@ -73,8 +73,8 @@ struct ShardProgress {
 [[nodiscard]] Status write_progress(const JobFolder& job, std::uint32_t shard, const ShardProgress& progress);
 [[nodiscard]] std::optional<ShardProgress> read_progress(const JobFolder& job, std::uint32_t shard);
 
-/// Why a shard is not done, in a sentence: its last words; or if it ended without any, its progress and the last line
-/// of its log; or that it never ran.
+/// The reason why a shard is not done, in a sentence: its last words; if it ended without any, its progress and the
+/// last line of its log; or that it never ran.
 [[nodiscard]] std::string why_missing(const JobFolder& job, const Shard& shard);
 
 }  // namespace waymark::fleet

@@ -23,13 +23,14 @@ struct ShardOptions {
 
 struct ShardOutcome {
     bool was_done{};  ///< before this call
-    /// Why there are no answers, in a sentence, which is also written as last words. Empty: the shard is done.
+    /// The reason why there are no answers, in a sentence, which is also written as last words. Empty: the shard is
+    /// done.
     std::string failure{};
     Receipt receipt{};  ///< if the shard is done
 };
 
-/// Decodes shard `number` unless it is done. Captures that cannot be decoded are named in the receipt, and the others
-/// are decoded: captures that changed since the plan, that cannot be read, and those at which the decoder crashes,
+/// Decodes shard `number` unless it is done. The receipt names the captures that cannot be decoded, and the others are
+/// decoded. A capture cannot be decoded if it changed since the plan, if it cannot be read, or if the decoder crashes,
 /// which therefore runs in a child process. Several processes may call it for one shard at once: all write the same
 /// answers. Errors: the errors of the plan; `usage`: another version of Waymark.
 [[nodiscard]] Result<ShardOutcome> run_shard(const JobFolder& job, std::uint32_t number, const DecodeCapture& decode,

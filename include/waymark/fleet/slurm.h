@@ -45,10 +45,10 @@ struct QueuedTasks {
 /// Submits all shards that are not done in arrays, and a job after them that continues (next_round). Errors: `usage`:
 /// the job's Slurm jobs are still queued; `unreadable`: Slurm's commands are missing, or refused everything.
 [[nodiscard]] Result<Submission> submit_job(const JobFolder& job, const SlurmOptions& options);
-/// The work of the job after a round: submits missing shards again, or levels of merging, or says that the caller
+/// The work of the job after a round: submits missing shards again, or levels of merging, or states that the caller
 /// should merge. Waits some minutes for a controller that does not answer.
 [[nodiscard]] Result<Submission> next_round(const JobFolder& job);
-/// As submit_job, with the options of the earlier submission. `not_found`: it was never submitted.
+/// Like submit_job, with the options of the earlier submission. `not_found`: it was never submitted.
 [[nodiscard]] Result<Submission> resume_job(const JobFolder& job);
 
 /// Whether the job was ever submitted.
