@@ -40,7 +40,7 @@ void BlockTable::Rows::add(const Block& block, std::size_t slot) {
 BlockTable::BlockTable() { rows_.store(all_.emplace_back(std::make_unique<Rows>(1024)).get()); }
 
 std::span<const Block> BlockTable::blocks() const {
-    // In this order: the index in use after a row was counted contains the row.
+    // The order matters: an index that is used after a row was counted contains the row.
     const std::size_t size = size_.load(std::memory_order_acquire);
     return {rows_.load(std::memory_order_acquire)->first, size};
 }

@@ -9,7 +9,7 @@ namespace waymark::flow {
 
 namespace {
 
-/// After this event it is not known how much ran since the last range.
+/// Whether it is unknown after this event how much ran since the last range.
 bool loses_flow(const What& what) {
     if (const auto* gap = std::get_if<Gap>(&what)) return gap->reason != GapReason::padding;
     if (const auto* on = std::get_if<TraceOn>(&what))
@@ -92,7 +92,7 @@ std::optional<Offset> CycleSpread::first() const {
     return first;
 }
 
-/// For a fork, before its first count.
+/// Stores a fork's elements before its first count.
 void CycleSpread::keep_head(const Batch& batch) {
     const auto counts = std::find_if(batch.events.begin(), batch.events.end(),
                                      [](const Event& event) { return counts_flow(event.what); });
@@ -168,7 +168,7 @@ std::size_t CycleSpread::count(std::size_t event) {
     return event;
 }
 
-/// Returns the number of events it added; nullopt if nothing is known to have run, and nothing was done.
+/// Returns the number of events that it added; nullopt, without effect, if it is not known what ran.
 std::optional<std::size_t> CycleSpread::spread(std::size_t end, std::uint32_t cycles) {
     std::uint64_t instructions = 0;
     for (std::size_t i = window_.begin; i < end; ++i) instructions += instructions_of(waiting_.ranges[i]);

@@ -62,7 +62,7 @@ Troubles& Troubles::operator+=(const Troubles& later) {
     return *this;
 }
 
-/// `ran`: code was executed before.
+/// Trace began again. `ran`: code was executed before.
 void Troubles::began_again(bool ran) {
     if (!after_exception_)
         early_on_ = true;

@@ -87,7 +87,7 @@ std::optional<std::size_t> HeadChains::joined() const {
 
 namespace {
 
-/// Counts the bytes of trace that report execution in unknown code, or of code that differs from the image's.
+/// Counts the bytes of trace that report execution in unknown code, or in code that differs from the image's code.
 class UnseenBytes final : public flow::Sink {
 public:
     void consume(const flow::Batch& batch) override {

@@ -1,5 +1,5 @@
 /// The past of paths in a search for a head. Paths that fork share it: everything is stored once, and paths have
-/// indices into it.
+/// indices into the store.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ public:
     /// `depth`: number of remembered addresses, 1 to 3.
     explicit Histories(unsigned depth) : depth_(depth) {}
 
-    /// `none` is a history without known addresses.
+    /// The history with this index; `none` is a history without known addresses.
     [[nodiscard]] History at(std::uint32_t history) const { return history == none ? History{} : histories_[history]; }
     [[nodiscard]] Entry last(std::uint32_t history) const {
         return history == none ? Entry{} : histories_[history].front();
@@ -73,9 +73,9 @@ public:
     [[nodiscard]] std::uint32_t push(Place place, std::uint32_t below);
     [[nodiscard]] const Entry& top(std::uint32_t stack) const { return entries_[stack]; }
     [[nodiscard]] static bool has_top(std::uint32_t stack) { return stack < empty_stack; }
-    /// The topmost entries that both stacks share; nothing is known of those below.
+    /// The number of topmost entries that both stacks share; the entries below are unknown.
     [[nodiscard]] std::uint32_t common(std::uint32_t a, std::uint32_t b);
-    /// From the top down.
+    /// The entries, from the top down.
     [[nodiscard]] std::vector<Place> entries(std::uint32_t stack) const;
     [[nodiscard]] std::size_t size() const { return entries_.size(); }
 

@@ -87,7 +87,7 @@ void Paths::to_any_call(const Path& path, const std::optional<Place>& back) {
     returned_ = true;
     const Histories::Entry last = histories.last(path.history);
     const bool known = last.kind == Histories::Kind::known;
-    // Paths that differ in nothing else continue there together.
+    // Paths without other differences continue there together.
     const auto [found, is_new] = returning_.try_emplace(
         {known, known ? last.address.value : 0, known ? last.isa : path.seed_isa, back ? back->address.value : nowhere,
          back ? back->isa : Isa::a32, path.history, path.isa == Isa::a64},
@@ -97,8 +97,8 @@ void Paths::to_any_call(const Path& path, const std::optional<Place>& back) {
 
 void Paths::to_all_calls(Path path, const Place& back, std::vector<Path>& next, bool& many) {
     keep_start(path);
-    // If a decoder starts where the path does, the missing entry can be given to it in advance, unless it has emptied
-    // its stack.
+    // If a decoder starts where the path starts, the missing entry can be given to it in advance, unless the path has
+    // emptied its stack.
     const bool given = path.start != none && !path.emptied;
     for (const Place& place : program_.after_calls()) {
         if ((place.isa == Isa::a64) != (path.isa == Isa::a64)) continue;

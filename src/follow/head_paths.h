@@ -39,7 +39,8 @@ struct Path {
     bool emptied{};  ///< since the start, a decoder would have emptied its return stack although the unit may not have
     bool fresh{};    ///< at a waypoint instruction whose block may have been entered anywhere
 
-    /// The path had to explain this. Something that it has explained before, as in a loop, is not new evidence.
+    /// The path had to explain this outcome. An outcome that it has explained before, as in a loop, is not new
+    /// evidence.
     void check(Address at, unsigned outcome) {
         const std::uint64_t hash = (at.value << 2 | outcome) * 0x9e37'79b9'7f4a'7c15U >> 57;
         std::uint64_t& bits = explained[hash >> 6];
@@ -60,7 +61,7 @@ struct Path {
     [[nodiscard]] Place place() const { return {{current}, isa}; }
 };
 
-/// The probability that a wrong path is taken for the right one.
+/// The probability that a wrong path is mistaken for the right one.
 class Odds {
 public:
     explicit Odds(double unseen) : unseen_(unseen) {}
@@ -72,11 +73,11 @@ public:
     [[nodiscard]] double sure_of(const Path& path, double p) const {
         return 1.0 / (1.0 + by_chance(path.checks, p) + (path.believed == none ? 0.0 : by_chance(path.believed)));
     }
-    /// The lead in checks that a path needs to be accepted: by chance it would have such a lead once in a million.
+    /// The lead in checks that a path needs to be accepted: it would have such a lead by chance once in a million.
     [[nodiscard]] std::uint32_t margin() const {
         return static_cast<std::uint32_t>(std::log(1e-6 / std::max(places, 1.0)) / std::log(chance()));
     }
-    /// The share of checks that wrong places pass, as measured.
+    /// The measured share of checks that wrong places pass.
     [[nodiscard]] double chance() const {
         return tested_ < 64 ? 0.5 : std::clamp(static_cast<double>(passed_) / static_cast<double>(tested_), 0.02, 0.9);
     }
@@ -85,7 +86,7 @@ public:
         if (tested < 16) return;
         add({tested, passed});
     }
-    /// The sums of what measure() took.
+    /// The sums of the numbers given to measure().
     struct Measured {
         std::uint64_t tested = 0, passed = 0;
     };
@@ -111,14 +112,14 @@ public:
 
     /// Execution may be anywhere. `shared` is the knowledge before packet `k`.
     void seed(std::uint32_t k, const Shared& shared);
-    /// A path about which no more is known than before the seeding.
+    /// A path for which nothing more is known than before the seeding.
     [[nodiscard]] Path beginning() const {
         Path path;
         path.past = before.past;
         path.cut = before.cut;
         return path;
     }
-    /// A packet ends: paths that have a single past from here on begin here.
+    /// A packet ends. Paths that have a single past from here on begin here.
     void settle(std::uint32_t boundary);
 
     // ---- ways on
@@ -145,15 +146,15 @@ public:
     /// `each(path, keep)` calls `keep` for every continuation of the path.
     template <class Each>
     void go_on(Each&& each);
-    /// For `each` of go_on: the path returns, but the return stack's entry is not known: it continues at any place
-    /// after a call.
+    /// For `each` of go_on: the path returns, but the entry on its return stack is not known, so it continues at any
+    /// place after a call.
     void to_any_call(const Path& path, const std::optional<Place>& back);
-    /// Keeps only what all paths share.
+    /// Keeps only the common part of all paths.
     void forget() {
         forgotten = shared_past();
         all.clear();
     }
-    /// Call before a path forks: stores what the branches share.
+    /// Stores the common part of the branches of a path. Call it before the path forks.
     void keep_start(Path& path) {
         if (path.start == none || path.kept) return;
         path.past = pasts.add(start_of(path), path.past);

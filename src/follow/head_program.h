@@ -26,7 +26,7 @@ public:
         if (!std::exchange(known_, true)) find_waypoints();
         return waypoints_;
     }
-    /// Those places among them that follow a call.
+    /// The waypoint instructions that follow a call.
     [[nodiscard]] const std::vector<Place>& after_calls() const { return after_calls_; }
 
     /// The walk to the next waypoint instruction.
@@ -55,7 +55,7 @@ public:
                 }
             }
     }
-    /// Approximate number of these places; the largest number stands for any.
+    /// Approximate number of these places; for an unknown address, the largest number.
     [[nodiscard]] std::uint64_t places_of(const SentPlace& sent) const;
     /// Whether this instruction set can have such an address.
     [[nodiscard]] bool fits(const SentPlace& sent, Isa isa) const;

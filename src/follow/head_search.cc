@@ -35,7 +35,7 @@ void Search::run(std::span<const Observation> observations) {
             }
         step(observations[k], k);
         if (paths_.forgotten) {
-            // There are too many paths: what they share is kept, and the search begins again.
+            // There are too many paths: their common part is kept, and the search begins again.
             const Shared shared = *std::exchange(paths_.forgotten, {});
             if (shared.past == paths_.before.past && paths_.a64 == outset.a64)
                 note_barren(outset, observations.subspan(outset.first, k + 1 - outset.first));
@@ -43,7 +43,7 @@ void Search::run(std::span<const Observation> observations) {
             continue;
         }
         if (paths_.alive()) continue;
-        // No path explains this packet after the earlier ones; perhaps it can be explained alone.
+        // No path explains this packet after the earlier ones, so try to explain it alone.
         if (paths_.seeded_at < k) {
             seed(k, {});
             step(observations[k], k);
@@ -394,7 +394,7 @@ void Search::take(const seen::Sync& o) {
 }
 
 void Search::restart(const std::optional<Place>& at) {
-    // Tracing was off: the earlier path has to be chosen by itself.
+    // Tracing was off, so the path before it has to be chosen separately.
     std::optional<Path> before = choose();
     const double sure = before ? paths_.odds.sure_of(*before, 1.0) : 0.0;
     const bool any = before && (before->start != none || before->past != none);

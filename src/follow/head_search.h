@@ -47,11 +47,11 @@ private:
         Odds::Measured measured{};
         Obstacles obstacles{};
     };
-    /// Observations that, from such a state on, led to too many paths, which shared nothing. A loop whose calls through
-    /// a pointer repeat an address can bring the same observations hundreds of times. The search then assumes the same
-    /// result, and begins behind them. This is not certain: the lead that a path needs (Odds::margin) depends on the
-    /// checks counted so far, so a second search could drop other paths. Skipped flow is reported as not known, so
-    /// nothing wrong is concluded.
+    /// Observations that, from such a state on, led to too many paths without a common part. A loop whose calls through
+    /// a pointer repeat an address can give the same observations hundreds of times. The search then assumes the same
+    /// result, and begins after them. This is not certain: the lead that a path needs (Odds::margin) depends on the
+    /// checks counted so far, so a second search could drop other paths. Skipped flow is reported as not known, so no
+    /// wrong conclusion is drawn.
     struct Barren {
         std::span<const Observation> run;
         std::optional<bool> a64{};
@@ -88,11 +88,11 @@ private:
     void interrupt(const Path& path, const SentPlace& sent, Keep& keep);
     void source(const Path& path, const SentPlace& sent, Keep& keep);
 
-    /// The paths begin at every place that such an address can mean. Returns false if there are too many.
+    /// The paths begin at every possible place of this address. Returns false if there are too many.
     bool begin_at(const SentPlace& sent);
-    /// Tracing begins again, at the place `at`, or at one that an Arrival will give.
+    /// Tracing begins again, at the place `at`, or at the place of a later Arrival.
     void restart(const std::optional<Place>& at);
-    /// No address followed a taken indirect branch: execution continues where the return stack says.
+    /// No address followed a taken indirect branch: execution continues at the address on the return stack.
     void leave_to_stack();
 
     // ---- one path
@@ -105,29 +105,30 @@ private:
         path.waits = false;
         path.stack = none;
     }
-    /// Execution continues at a place that no packet has named yet.
+    /// Execution continues at a place that no packet has given yet.
     static void depart(Path& path);
     /// The known path up to this packet does not continue after it.
     void cut(Path& path);
-    /// Execution is at `place`, which a packet named.
+    /// Execution is at `place`, which a packet gave.
     void arrive_at(Path& path, const Place& place);
     /// Makes the place the base of the next address.
     void name(Path& path, const Place& place);
-    /// An address was named that cannot be completed.
+    /// A packet gave an address that cannot be completed.
     void name_unknown(Path& path, const SentPlace& sent);
     /// Execution may have come to this address from unknown code, so the path may be wrong up to here.
     void doubt(Path& path);
 
     // ---- addresses
 
-    /// Whether the bits that are not sent are known, from the address that this one repeats or is compressed against.
+    /// Whether the bits that are not sent are known, from the address that this one repeats or against which it is
+    /// compressed.
     [[nodiscard]] bool base_known(const Path& path, const SentPlace& sent) const;
     /// Precondition: whole, or base_known().
     [[nodiscard]] Place complete(const Path& path, const SentPlace& sent) const;
     [[nodiscard]] bool is_known(const Path& path, const SentPlace& sent) const {
         return sent.whole || base_known(path, sent);
     }
-    /// Whether `place` has the bits that are sent.
+    /// Whether `place` has the bits that were sent.
     [[nodiscard]] static bool agrees(const SentPlace& sent, const Place& place);
     /// Calls `go(place)` for every place that the address may mean on this path.
     template <class Go>
@@ -135,12 +136,12 @@ private:
         if (is_known(path, sent)) return go(complete(path, sent));
         program_.for_each_place(sent, go);
     }
-    /// All paths would have to continue at every place: only what they share is kept.
+    /// Whether all paths would have to continue at every place; then only their common part is kept.
     [[nodiscard]] bool means_anything(const SentPlace& sent) const;
 
     // ---- the end
 
-    /// The only path, or the path with far more evidence than any other, or what all paths share.
+    /// The only path, or the path with far more evidence than any other, or the common part of all paths.
     [[nodiscard]] std::optional<Path> choose();
     void note(const Path& path);
     /// The synchronisation point after the head.

@@ -46,7 +46,7 @@ void Search::take(const seen::Arrival& o) {
             ++obstacles_.repeated;
             return paths_.forget();
         }
-        // Their origin makes no difference to where they may continue.
+        // The origin of the paths makes no difference to the places where they may continue.
         paths_.go_on([&](const Path& path, Keep& keep) {
             Path to = path;
             if (forks(path)) {
@@ -59,7 +59,8 @@ void Search::take(const seen::Arrival& o) {
         });
     }
     paths_.go_on([&](const Path& path, Keep& keep) { arrive_on(path, o.at, keep); });
-    // If tracing began again at one of several places, the number of paths is the number of distinguished places.
+    // If tracing began again at one of several places, the number of paths is the number of places that the checks
+    // distinguish.
     if (paths_.odds.places < 1 && paths_.all.size() > 1) paths_.odds.places = static_cast<double>(paths_.all.size());
 }
 
@@ -138,7 +139,7 @@ void Search::interrupt(const Path& path, const SentPlace& sent, Keep& keep) {
     std::optional<Place> place;
     if (is_known(path, sent)) place = complete(path, sent);
     if (path.fresh) {
-        // At any instruction of the block.
+        // The exception may come at any instruction of the block.
         Path to = path;
         if (place) {
             const Walk& w = program_.walk(*place);
@@ -174,7 +175,7 @@ void Search::interrupt(const Path& path, const SentPlace& sent, Keep& keep) {
         walked += i->bytes;
     }
     if (!sent.repeats || place) return;
-    // At any instruction before the next waypoint instruction.
+    // The place may be any instruction before the next waypoint instruction.
     Path to = path;
     name_unknown(to, sent);
     depart(to);
@@ -210,7 +211,7 @@ void Search::source(const Path& path, const SentPlace& sent, Keep& keep) {
         to.lost = to.fresh = false;
         return outcome(to, true, keep);
     }
-    // The waypoint instructions up to the named one were not taken.
+    // The waypoint instructions before the given one were not taken.
     Path to = path;
     for (std::uint64_t walked = 0; walked < longest_bytes;) {
         const Walk& w = program_.walk(to.place());

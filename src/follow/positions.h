@@ -9,7 +9,7 @@
 
 namespace waymark::follow {
 
-/// Positions in a list, by a key. Open addressing: an entry needs no memory of its own, and clearing takes no time.
+/// Positions in a list, by a key. Open addressing: an entry needs no separate allocation, and clearing takes no time.
 template <class Key, class Hash>
 class Positions {
 public:
@@ -18,11 +18,11 @@ public:
         if (size_ * 16 < used_) used_ = std::max(used_ / 4, std::min(least, slots_.size()));
         size_ = 0;
         if (++round_ != 0) return;
-        // After 2^32 rounds, slots of the first would seem to be taken.
+        // After 2^32 rounds, slots of the first round would seem to be in use.
         for (Slot& slot : slots_) slot.round = 0;
         round_ = 1;
     }
-    /// The position of `key`, which becomes `position` if there was none; and whether there was none.
+    /// The position of `key`, which becomes `position` if the key is new; and whether it is new.
     [[nodiscard]] std::pair<std::uint32_t, bool> try_emplace(const Key& key, std::uint32_t position) {
         if ((size_ + 1) * 2 > used_) grow();
         Slot& slot = slots_[slot_of(key)];
@@ -39,7 +39,7 @@ private:
         std::uint32_t round = 0;  // taken if it equals `round_`
     };
     static constexpr std::size_t least = 64;
-    /// The key's slot, or the free one where it belongs. The number of used slots is a power of two.
+    /// The key's slot, or the free slot for it. The number of used slots is a power of two.
     [[nodiscard]] std::size_t slot_of(const Key& key) const {
         const std::size_t mask = used_ - 1;
         std::size_t at = Hash{}(key)&mask;

@@ -9,7 +9,7 @@ using isa::Waypoint;
 
 namespace {
 
-/// Both walks. `limited`: up to the instruction at `to`, and without waypoint instructions.
+/// Performs both walks. `limited`: up to the instruction at `to`, and without waypoint instructions.
 template <bool limited>
 Walk walk_on(const isa::CodeReader& code, const isa::Space& space, const Place& from, Address to, Stop stop,
              const WalkRules& rules) {
@@ -83,7 +83,7 @@ bool always_taken(const Walk& walk, const isa::CodeReader& code, const isa::Spac
     if (i.conditional || (i.waypoint != Waypoint::direct && i.waypoint != Waypoint::indirect)) return false;
     if (i.waypoint == Waypoint::direct && i.target == walk.after && i.target_isa == walk.start.isa) return false;
     if (walk.start.isa == Isa::a32 || walk.start.isa == Isa::a64) return true;
-    // Recorders cannot tell from the target whether an IT instruction covers an indirect branch: a branch to the next
+    // Recorders cannot see from the target whether an IT instruction covers an indirect branch: a branch to the next
     // instruction may have been recorded as not taken.
     if (i.waypoint == Waypoint::indirect) return false;
     for (unsigned before = 2; before <= isa::longest_it_block; before += 2) {

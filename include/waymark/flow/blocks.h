@@ -112,7 +112,7 @@ public:
     };
 
     BatchWriter(BlockTable& table, Sink& sink) : table_(table), sink_(&sink), batch_(new Owned) { find_room(); }
-    /// Keeps batches instead of delivering them.
+    /// A writer that keeps batches instead of delivering them.
     explicit BatchWriter(BlockTable& table) : table_(table), batch_(new Owned) {}
     BatchWriter(const BatchWriter&) = delete;
     BatchWriter& operator=(const BatchWriter&) = delete;
@@ -138,11 +138,11 @@ public:
         if (batch_->count >= batch_ranges) flush();
         batch_->ranges[batch_->count++] = {edge, 0, no_cycles, 0};
     }
-    // For CountWriter's sake.
+    // Has no effect; CountWriter has such a function.
     void reserve(std::uint32_t) {}
     [[nodiscard]] static constexpr bool branch_waits() { return false; }
     void arrived(std::uint32_t) {}
-    /// Delivers pending elements. Decoders call it at the end, and callers that need everything decoded so far.
+    /// Delivers pending elements. Called by decoders at the end, and by callers that need everything decoded so far.
     void flush();
 
     /// Consecutive ranges without anything between them, for the inner loop of a decoder: the write position stays in
@@ -178,7 +178,7 @@ public:
             at_ += count;
             return static_cast<std::int32_t>(at_[-1].edge);
         }
-        /// Takes back the last ranges, all of one packet; the arguments are the same as for the call that wrote them.
+        /// Takes back the last ranges, all of one packet; the arguments are the same as in the call that wrote them.
         template <class... Edge>
         WM_INLINE void take_back(std::uint32_t, unsigned count, Edge...) {
             at_ -= count;
@@ -191,7 +191,7 @@ public:
             if (Owned& b = *out_.batch_; b.repeat_count < most_repeats) [[likely]]
                 b.repeats[b.repeat_count++] = {path.times, static_cast<std::uint32_t>(at_ - b.ranges), path.count};
             const Fields moved{0, static_cast<std::uint32_t>(address(packet) - base_)};
-            // Two at a time: writing beyond the count costs less than testing.
+            // Writes two ranges at a time: writing beyond the count costs less than testing it.
             for (unsigned i = 0; i < path.count; i += 2)
                 for (unsigned j = i; j < i + 2; ++j) {
                     Fields range;
@@ -201,7 +201,7 @@ public:
                 }
             at_ += path.count;
         }
-        // For CountWriter's sake.
+        // Has no effect; CountWriter has such a function.
         WM_INLINE void branched(std::int32_t) {}
         WM_INLINE void goes_on_at(std::ptrdiff_t) {}
         /// Adds an event between earlier and later ranges.
@@ -248,7 +248,7 @@ public:
         std::uintptr_t base_;  // address of the byte at the batch's base, as if it were in the same memory
     };
 
-    /// The stored batches, for a writer that stores them; the caller becomes the owner.
+    /// The stored batches of a writer that stores them; the caller becomes the owner.
     [[nodiscard]] std::vector<std::unique_ptr<Owned>> take();
     /// Recycled batches that were not used again.
     [[nodiscard]] std::vector<std::unique_ptr<Owned>> take_spare() { return std::exchange(spare_, {}); }
@@ -269,7 +269,7 @@ private:
     void make_room_for_event();
     void next(Offset offset) {
         flush();
-        // Batches in one room share a base, while packets and the bytes of a Run are close enough to it.
+        // Batches in one room share a base, as long as packets and the bytes of a Run are close enough to it.
         constexpr std::uint64_t close = 0x3fffffff;
         if (room_end_ == nullptr || offset.value - batch_->base.value > close) batch_->base = offset;
     }
@@ -294,7 +294,7 @@ class CountWriter;
 class FoldedCounts {
 public:
     virtual ~FoldedCounts() = default;
-    /// Adds them to the writer's counts (CountWriter::add_path), and resets them.
+    /// Adds these counts to the writer's counts (CountWriter::add_path), and resets them.
     virtual void unfold() = 0;
 };
 
@@ -334,7 +334,7 @@ public:
 
     class Run {
     public:
-        /// There must be room for all edges written (reserve).
+        /// Precondition: there is room for all edges written (reserve).
         WM_INLINE Run(CountWriter& out, Offset first, Bytes bytes)
             : out_(out),
               counts_(out.counts_.data() + guard),
@@ -391,7 +391,8 @@ public:
         }
 
     private:
-        /// By number of edges: the addition to the count of each edge, with the first separate from the others.
+        /// For each number of edges: the addition to the count of each edge, with the first edge separate from the
+        /// others.
         using Steps = std::array<std::array<std::uint64_t, BatchWriter::most_at_once>, BatchWriter::most_at_once + 1>;
         template <std::uint64_t step>
         static constexpr Steps steps_of = [] {
@@ -442,7 +443,7 @@ public:
         if (state_.from != 0) way(std::exchange(state_.from, 0), block);
     }
     /// The state on which later ways depend. A part of a stream that is decoded separately begins with `begin`; `then`
-    /// joins its final state with that of the previous part.
+    /// joins its final state to that of the previous part.
     struct WayState {
         static constexpr std::uint32_t part_begins = 0xffffffff;
         std::uint32_t from = 0;  ///< the edge of the waiting branch, or 0; or `part_begins`: nothing came yet
@@ -459,7 +460,7 @@ public:
         return {part.from == WayState::part_begins ? before.from : part.from, {}, part.context_id, part.vmid};
     }
 
-    /// By edge: number of executions. Edges beyond the end never ran.
+    /// Number of executions of each edge. Edges beyond the end never ran.
     [[nodiscard]] std::span<const std::uint64_t> counts() {
         unfold();
         return std::span(counts_).subspan(guard);
@@ -484,8 +485,8 @@ public:
         }
     }
 
-    /// With `on`, ranges are subtracted instead of added: a caller whose ranges did not happen writes them again this
-    /// way.
+    /// With `on`, ranges are subtracted instead of added: to take back ranges that did not happen, a caller writes them
+    /// again.
     void take_back(bool on) { step_ = on ? ~std::uint64_t{0} : 1; }
     /// The events' own writer.
     [[nodiscard]] BatchWriter& events() {
@@ -494,7 +495,7 @@ public:
     }
 
 private:
-    /// Later elements come after the ranges counted so far.
+    /// Later elements must come after the ranges counted so far.
     WM_INLINE void deliver_range() {
         if (last_ != nothing) events_.counted_range(std::exchange(last_, nothing));
     }

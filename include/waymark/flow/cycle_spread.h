@@ -1,9 +1,9 @@
-/// Between a decoder and a sink: a count of cycles that comes apart from ranges (Cycles::Of::flow) is spread over the
-/// ranges that ran since the count before it, by their instructions. So each sum of a sink (of blocks, functions,
-/// levels, exceptions, times) has the cycles of what it sums. Ranges wait here until their count comes.
+/// Lies between a decoder and a sink. A count of cycles that comes apart from ranges (Cycles::Of::flow) is spread over
+/// the ranges that ran since the previous count, by their instructions. So each sum of a sink (of blocks, functions,
+/// levels, exceptions, times) has the cycles of the ranges in it. Ranges wait here until their count comes.
 ///
-/// A count of a stretch with lost flow stays apart (Of::unknown): nobody knows what share the lost part had. Where only
-/// the number of unseen instructions is known (Untraced), their share stays apart. Ranges behind the last count, and
+/// A count of a stretch with lost flow stays apart (Of::unknown), since the share of the lost part is unknown. If the
+/// number of unseen instructions is known (Untraced), only their share stays apart. Ranges after the last count, and
 /// before a count that the unit does not know, have no cycles.
 #pragma once
 
@@ -31,9 +31,9 @@ public:
     [[nodiscard]] std::unique_ptr<Sink> fork() const override;
     void begin_at(const Context& context) override { context_ = begun_in_ = context; }
     void join(Sink& fork) override;
-    /// Passes on ranges that wait for a count, without cycles: the stream ends, or they may not wait any longer.
+    /// Passes on ranges that wait for a count, without cycles: the stream ends, or they must not wait any longer.
     void release();
-    /// The oldest element that waits for a count; nullopt: none.
+    /// Offset of the oldest element that waits for a count; nullopt if none waits.
     [[nodiscard]] std::optional<Offset> first() const;
 
 private:

@@ -1,4 +1,4 @@
-/// Classes of exceptions, independent of the protocol. A trace unit sends a number; its protocol has a table with the
+/// Classes of exceptions, independent of the protocol. A trace unit sends a number. Its protocol has a table with the
 /// meaning of each number, so that other layers do not need the numbers.
 #pragma once
 
@@ -54,7 +54,7 @@ enum class ExceptionClass : std::uint8_t {
 };
 inline constexpr unsigned exception_classes = static_cast<unsigned>(ExceptionClass::transaction_failure) + 1;
 
-/// `IRQ`, `supervisor call`.
+/// Words such as `IRQ`, `supervisor call`.
 [[nodiscard]] std::string_view name(ExceptionClass kind);
 
 /// A row of a protocol's table of exceptions, which is constant and in static storage: pointers to rows stay valid.
@@ -63,7 +63,7 @@ struct ExceptionType {
     ExceptionClass kind{};
     std::string_view name{"unknown"};  ///< in the words of the protocol's description; in static storage
 
-    /// Whether the description defines it.
+    /// Whether the description defines this exception.
     [[nodiscard]] constexpr bool known() const {
         return kind != ExceptionClass::unknown && kind != ExceptionClass::reserved;
     }

@@ -17,7 +17,7 @@ namespace waymark::flow {
 
 using isa::Isa;
 
-/// How a block ends.
+/// The end of a block.
 enum class End : std::uint8_t {
     not_a_waypoint,  ///< cut short: an exception, unreadable memory, a waypoint update
     direct,          ///< branch whose target is in the instruction
@@ -30,7 +30,7 @@ enum class End : std::uint8_t {
 struct Block {
     static constexpr std::uint8_t link = 1, conditional = 2, function_return = 4, exception_return = 8, undefined = 16;
     static constexpr std::uint8_t wait = 32, transaction_start = 64;  ///< WFI, WFE and the like; TSTART; a barrier
-    /// End::not_a_waypoint: a single instruction for which the trace nevertheless has an outcome (Range::taken: it
+    /// End::not_a_waypoint: a single instruction, for which the trace nevertheless has an outcome (Range::taken: it
     /// passed its condition). Execution continues after it.
     static constexpr std::uint8_t own_outcome = 128;
 
@@ -125,14 +125,14 @@ struct Atoms {
     std::uint64_t taken{}, not_taken{};
 };
 
-/// A waypoint update tells that the instruction at this address was executed, but the image does not show the path
+/// A waypoint update shows that the instruction at this address was executed, but the image does not show the path
 /// there.
 struct Reached {
     Address address{};
 };
 
-/// Instructions were executed from `from` on, and then execution was at `to`; the trace does not give the path between
-/// (a Q element of ETMv4 and ETE).
+/// Instructions were executed from `from` on, and then execution was at `to`; the trace does not contain the path
+/// between them (a Q element of ETMv4 and ETE).
 struct Untraced {
     Address from{}, to{};
     std::uint64_t instructions{};  ///< number of instructions; 0: unknown
@@ -187,7 +187,7 @@ enum class Conflict : std::uint8_t {
     no_exception_return,  ///< an exception return is reported, but the last executed instruction is not one
     time_goes_back,       ///< a timestamp is less than the previous one (`found`: previous; `expected`: this one)
 };
-/// Whether code before and after it does not belong together.
+/// Whether the code before and the code after such a contradiction do not belong together.
 [[nodiscard]] constexpr bool cuts_flow(Conflict conflict) {
     switch (conflict) {
         case Conflict::sync_disagrees:
@@ -209,7 +209,7 @@ enum class Conflict : std::uint8_t {
 [[nodiscard]] constexpr bool loses_place(Conflict conflict) {
     return cuts_flow(conflict) && conflict != Conflict::sync_disagrees && conflict != Conflict::address_disagrees;
 }
-/// Whether it concerns flow, not just the trace.
+/// Whether the contradiction concerns flow, not just the trace.
 [[nodiscard]] constexpr bool concerns_flow(Conflict conflict) {
     return conflict != Conflict::vmid_missing && conflict != Conflict::no_exception_return &&
            conflict != Conflict::time_goes_back;
@@ -223,15 +223,16 @@ struct Inconsistency {
 using What = std::variant<Gap, TraceOn, Context, Timestamp, Exception, ExceptionReturn, NoMemory, Trigger, Cycles,
                           Inconsistency, Atoms, Reached, Untraced, Mark>;
 
-/// Everything that is not a range, in its place among them.
+/// An element that is not a range, in its place among the ranges.
 struct Event {
     std::uint32_t before{};  ///< it happened before ranges[before] of its batch
     Offset offset{};         ///< of its packet
     What what;
 };
 
-/// Ranges of a batch that a decoder handled as one, since it had met them before. A repeat with the same number has the
-/// same sequence of edges; each range is one execution, without a cycle count, and there are no events between them.
+/// Ranges of a batch that a decoder handled as one unit, since it had met them before. Repeats with equal numbers have
+/// the same sequence of edges. Each range is one execution, without a cycle count, and there are no events between the
+/// ranges.
 struct Repeat {
     std::uint64_t number{};  ///< unique among all decoders that feed this sink
     std::uint32_t first{};   ///< index of its first range
@@ -244,7 +245,7 @@ struct Batch {
     Offset base{};                  ///< of Range::offset
     std::span<const Range> ranges;
     std::span<const Event> events;  ///< in order; `before` never decreases
-    /// For sinks that can use it: ranges that occurred before. In order, without overlaps.
+    /// For sinks that use repeats: the ranges that occurred before, in order, without overlaps.
     std::span<const Repeat> repeats{};
 };
 
@@ -288,15 +289,17 @@ public:
         (void)least;
         return {};
     }
-    /// True: `take_counts` delivers the ranges, which is faster. In batches, ranges with `times` 0 stand for them.
+    /// True if `take_counts` should deliver the ranges, which is faster. In batches, ranges with `times` 0 stand for
+    /// them.
     [[nodiscard]] virtual bool counts_suffice() const { return false; }
-    /// True: the counts must include the targets of indirect branches.
+    /// True if the counts must include the targets of indirect branches.
     [[nodiscard]] virtual bool wants_ways() const { return false; }
     /// Called once, at the end of a stream; only if counts suffice.
     virtual void take_counts(const EdgeCounts&) {}
     /// Whether cycle counts that come separately should be spread over the ranges they cover (CycleSpread).
     [[nodiscard]] virtual bool wants_cycles_in_ranges() const { return false; }
-    /// A listing may be formatted by chunk, counts may be summed by worker; `none` is always right.
+    /// The kinds of splitting: a listing may be formatted by chunk, counts may be summed by worker; `none` is always
+    /// right.
     [[nodiscard]] virtual Split split() const { return Split::none; }
     /// An empty sink for use beside this one. Only called if split() is not `none`.
     [[nodiscard]] virtual std::unique_ptr<Sink> fork() const { return {}; }

@@ -6,7 +6,7 @@
 
 namespace waymark::flow {
 
-/// Who accesses a register: software, memory-mapped or by instructions; or a debugger.
+/// The requester of a register access: software, memory-mapped or by instructions; or a debugger.
 enum class Requester : std::uint8_t { software, external };
 
 /// The result of an access to a register.

@@ -37,7 +37,7 @@ struct DriverFile {
 
 /// Programs a component, starting from any state.
 struct ComponentProgram {
-    /// `release`: after trace and registers were read.
+    /// `release`: the accesses after trace and registers were read.
     std::vector<RegisterStep> enable, disable, release;
     /// The same through Linux's driver, up to enabling; and settings that its files cannot express, as text.
     std::vector<DriverFile> driver_files;
@@ -55,12 +55,12 @@ public:
     [[nodiscard]] virtual ReadResult read(unsigned offset, std::uint64_t cycle) = 0;
 };
 
-/// Performs the accesses. Each takes one cycle, and `cycle` is advanced. Errors: `bad_format`: the port refuses an
-/// access, or a wait has not ended after `most_reads`; the message names the step.
+/// Performs the accesses. Each takes one cycle and advances `cycle`. Errors: `bad_format`: the port refuses an access,
+/// or a wait has not ended after `most_reads`; the message names the step.
 [[nodiscard]] Status carry_out(std::span<const RegisterStep> steps, RegisterPort& port, std::uint64_t& cycle,
                                std::uint64_t most_reads = 100'000);
 
-/// In words: `the register is read-only`.
+/// The result in words: `the register is read-only`.
 [[nodiscard]] std::string_view text_of(AccessResult result);
 
 }  // namespace waymark::flow

@@ -17,7 +17,7 @@ inline constexpr unsigned conflicts = 12;
 /// The name of a reason or conflict in reports.
 [[nodiscard]] std::string_view name(TraceOnReason reason);
 [[nodiscard]] std::string_view name(Conflict conflict);
-/// `S`, `NS`, `Root`, `Realm`.
+/// Names such as `S`, `NS`, `Root`, `Realm`.
 [[nodiscard]] std::string_view name(Security security);
 /// How a block ends: `direct`, `indirect`, `barrier`, `wait`, `tstart` or `none`.
 [[nodiscard]] std::string_view branch_name(const Block& block);
@@ -44,16 +44,16 @@ struct Totals {
     std::array<std::uint64_t, conflicts> inconsistencies{};
     std::array<Count, gap_reasons> gaps{};  ///< stretches of the stream that could not be decoded
     std::optional<std::uint64_t> first_timestamp, last_timestamp;
-    /// h = 1469598103934665603; for each range in order h = (h xor start) * 1099511628211; h = (h xor end) *
-    /// 1099511628211, modulo 2^64.
+    /// A hash, modulo 2^64: h = 1469598103934665603; for each range in order h = (h xor start) * 1099511628211; h = (h
+    /// xor end) * 1099511628211.
     std::uint64_t hash = 1469598103934665603U;
 
-    /// Bytes of the stream that gave no packet.
+    /// Number of bytes of the stream that are in no packet.
     [[nodiscard]] std::uint64_t gap_bytes() const;
     /// Whether code that is in no range ran, or may have run.
     [[nodiscard]] bool hides_code() const;
-    /// Anything that matters with --strict: lost bytes, overflow, unreadable memory, contradictions, code that ran
-    /// unseen. Padding does not.
+    /// Whether anything occurred that matters with --strict: lost bytes, overflow, unreadable memory, contradictions,
+    /// code that ran unseen. Padding does not matter.
     [[nodiscard]] bool has_gaps() const;
     /// Adds all members; the hash of a sum is computed from the hashes, in order of addition.
     Totals& operator+=(const Totals& other);
@@ -62,7 +62,7 @@ struct Totals {
 class Summary final : public Sink {
 public:
     void consume(const Batch& batch) override;
-    /// Adds counts of what followed; the hash is then no longer that of the ranges.
+    /// Adds the counts of a later part; the hash is then no longer that of the ranges.
     void add(const Totals& totals) { totals_ += totals; }
     [[nodiscard]] const Totals& totals() const { return totals_; }
 

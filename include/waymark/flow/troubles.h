@@ -36,7 +36,7 @@ struct CycleCounts {
 /// Maps an offset in the stream to one in the capture's buffer.
 using MapOffset = std::function<std::uint64_t(Offset)>;
 
-/// Of one stream.
+/// The troubles of one stream.
 struct Troubles {
     std::array<Trouble, gap_reasons> gaps{};
     std::array<Trouble, conflicts> contradictions{};
@@ -47,7 +47,8 @@ struct Troubles {
     Trouble uncommitted;  ///< ends of flow with P0 elements that may or may not have run; `amount`: their number
     std::uint64_t untraced_unsized{};  ///< the part of `untraced` with an unknown number of instructions
     Trouble long_walks;  ///< no branch within 64 KiB, followed by unknown code: the walked bytes are not code;
-                         ///< `address`: their beginning
+                         ///< Number of times that trace began again after the unit's programming had ended it: at an
+                         ///< exception with an excluded handler; and elsewhere.
     CycleCounts cycles;
     std::uint64_t without_code{};  ///< outcomes of branches with unknown code: each ends a range that is not decoded
     std::uint64_t contexts{}, timestamps{}, triggers{};
@@ -56,11 +57,13 @@ struct Troubles {
     std::uint64_t handlers_left_out{}, resumptions{};
     std::optional<std::uint64_t> first_timestamp, last_timestamp;
 
-    /// Counts the events of the next batch; `offset` is called for the first one of each kind.
+    /// All contradictions together, with the place of the first one; and the kind of the first one. Precondition of the
+    /// kind: there is at least one contradiction.
     void consume(const Batch& batch, const MapOffset& offset);
     /// Adds the counts of a later part of the stream.
     Troubles& operator+=(const Troubles& later);
-    /// Whether code ran that is in no range, so that the ranges are not the whole run.
+    /// All contradictions together, with the place of the first one; and the kind of the first one. Precondition of the
+    /// kind: there is at least one contradiction.
     [[nodiscard]] bool hides_code() const;
     /// All contradictions together, with the place of the first; and its kind. Precondition of the kind: there is at
     /// least one.

@@ -15,17 +15,17 @@ struct TracePermission {
     friend bool operator==(const TracePermission&, const TracePermission&) = default;
 };
 
-/// A Unit that derives from it too has these signals. They change while execution stands where it was last, and after
-/// `start`; waypoints that had not left the unit then count as untraced().
+/// A Unit with these signals also derives from this class. Signals change while execution is at its last place, and
+/// after `start`. Waypoints that had not left the unit at that time count as untraced().
 class UnitSignals {
 public:
     /// `called` is called whenever the unit's trigger reaches the trace bus: the trigger event of a PTM, event 0 of an
-    /// ETMv4 or ETE with TRCEVENTCTL1R.ATB. The trace that was written then is what came before the trigger. It must
-    /// not call the unit.
+    /// ETMv4 or ETE with TRCEVENTCTL1R.ATB. The trace written at that time is the trace before the trigger. It must not
+    /// call the unit.
     virtual void on_trigger(std::function<void()> called) = 0;
     virtual void permit(const TracePermission& permission, std::uint64_t cycle) = 0;
     virtual void set_power(bool on, std::uint64_t cycle) = 0;
-    /// A unit without an OS Lock stays as it is.
+    /// No effect on a unit without an OS Lock.
     virtual void set_os_lock(bool locked, std::uint64_t cycle) = 0;
 
 protected:
@@ -33,7 +33,7 @@ protected:
     UnitSignals() = default;
 };
 
-/// A UnitFactory that derives from it too makes such units.
+/// A UnitFactory that makes units with these signals also derives from this class.
 class MakesUnitSignals {
 public:
     struct Signals {
@@ -47,7 +47,7 @@ protected:
     MakesUnitSignals() = default;
 };
 
-/// Null: units of this kind have none of these signals.
+/// Null if units of this kind have none of these signals.
 [[nodiscard]] inline const MakesUnitSignals* with_signals(const UnitFactory& units) {
     return dynamic_cast<const MakesUnitSignals*>(&units);
 }

@@ -20,7 +20,7 @@ namespace waymark::follow {
 struct Rules {
     WalkRules walk{};
     bool return_stack = false;  ///< the unit omits addresses that are on its return stack
-    /// When the decoder pops the target of a taken indirect branch from the return stack.
+    /// The time at which the decoder pops the target of a taken indirect branch from the return stack.
     enum class Indirect : std::uint8_t {
         pops,  ///< at once: an outcome without an address means that the stack had the target, and the security state
                ///< (PFT)
@@ -30,15 +30,15 @@ struct Rules {
     bool report_exception_returns = false;
 };
 
-/// No block known, or more to do than to follow a link.
+/// The block is not known, or following a link is not enough.
 inline constexpr Position nowhere = -2;
-/// After a taken branch whose target comes from the trace or the return stack.
+/// The position after a taken branch whose target comes from the trace or the return stack.
 inline constexpr Position indirect = -4;
-/// With a return stack, after a taken direct branch with link: see BlockCache::call_target.
+/// With a return stack: the position after a taken direct branch with link; see BlockCache::call_target.
 inline constexpr Position call = -6;
-/// With a return stack, after a taken branch with link whose target comes from the trace.
+/// With a return stack: the position after a taken branch with link whose target comes from the trace.
 inline constexpr Position indirect_call = -8;
-/// For nodes that execution cannot pass: smaller than all others, by index.
+/// Positions of nodes that execution cannot pass: smaller than all other positions, by index.
 inline constexpr Position first_dead = -16;
 
 /// The block data for irregular paths. Small, because large programs have many, used in random order.
@@ -59,7 +59,7 @@ struct Node {
     [[nodiscard]] Place start() const { return {start_address, isa}; }
     /// The target of a direct branch or barrier.
     [[nodiscard]] Place target() const { return {target_address, target_isa}; }
-    /// After the last instruction.
+    /// The place after the last instruction.
     [[nodiscard]] Place after() const { return {advance(start_address, bytes, isa), isa}; }
     /// The last instruction.
     [[nodiscard]] Place last() const { return {advance(start_address, bytes - last_bytes, isa), isa}; }
@@ -120,7 +120,7 @@ public:
             if (of == space) return log;
         return logs_.emplace_back(space, std::make_shared<BlockLog>()).second;
     }
-    /// For decoders that discard their caches, which would otherwise read the whole log again.
+    /// For decoders that discard their caches, and would otherwise read the whole log again.
     void clear() {
         const std::scoped_lock lock(mutex_);
         logs_.clear();
@@ -168,7 +168,7 @@ public:
     };
     [[nodiscard]] WM_INLINE View view() const { return {starts_.data(), mask_, shift_}; }
     [[nodiscard]] WM_INLINE Position find(std::uint32_t key) const { return view().find(key); }
-    /// Precondition: not yet in the table.
+    /// Precondition: the key is not yet in the table.
     void insert(std::uint32_t key, Position at) {
         if (2 * ++met_ > starts_.size()) {
             const std::vector<Start> old = std::exchange(starts_, std::vector<Start>(2 * starts_.size()));
@@ -217,15 +217,15 @@ public:
         return ++last;
     }
 
-    /// By position + taken: where execution continues. `nowhere`, `indirect`, `call` and `indirect_call` are rows too,
-    /// which lead to themselves.
+    /// Indexed by position + taken: the position where execution continues. `nowhere`, `indirect`, `call` and
+    /// `indirect_call` are rows too, which lead to themselves.
     [[nodiscard]] WM_INLINE const Position* links() const { return links_.data() + hubs; }
     /// The target of the direct branch with link at the end of this block. Precondition: links()[at + 1] is `call`.
     [[nodiscard]] WM_INLINE Position call_target(Position at) const {
         return calls_[static_cast<std::size_t>(at) / 2].target;
     }
-    /// Where execution continues when the call at the end of this block returns; negative: not known. Precondition:
-    /// there is a return stack.
+    /// The position at which execution continues when the call at the end of this block returns; negative: not known.
+    /// Precondition: there is a return stack.
     [[nodiscard]] WM_INLINE Position return_target(Position at) const {
         return calls_[static_cast<std::size_t>(at) / 2].back;
     }
@@ -237,11 +237,12 @@ public:
         set_link(edge, to);
         if (log_) learned_.links.push_back({edge, to});
     }
-    /// Number of blocks, and of places of blocks in the caches that use it: memory grows with it.
+    /// Number of blocks, and of places of blocks in the caches that use this store, to which its memory is
+    /// proportional.
     [[nodiscard]] std::size_t rows() const { return index_.size() + nodes_.size() + starts_; }
     void add_starts(std::ptrdiff_t count) { starts_ += static_cast<std::size_t>(count); }
 
-    /// The position of this node, which is added if its block is new; a node that cannot be passed gets a new position
+    /// The position of this node. If its block is new, it is added; a node that cannot be passed gets a new position
     /// each time.
     template <class Out>
     Position add(const Node& node, Out& out) {
@@ -334,11 +335,12 @@ private:
 /// without look-ups.
 class BlockCache {
 public:
-    /// With blocks of its own. `log`: set if other decoders share learned blocks.
+    /// A cache with blocks of its own. `log`: set if other decoders share learned blocks.
     BlockCache(const Rules& rules, const isa::CodeReader& code, const isa::Space& space,
                std::shared_ptr<BlockLog> log = {})
         : BlockCache(rules, code, space, std::make_shared<BlockStore>(rules, std::move(log)), false) {}
-    /// `shared`: all spaces of a reader with whole sections share the blocks (isa::CodeReader::whole_sections).
+    /// `shared`: the store in which all spaces of a reader with whole sections share the blocks
+    /// (isa::CodeReader::whole_sections).
     BlockCache(const Rules& rules, const isa::CodeReader& code, const isa::Space& space,
                std::shared_ptr<BlockStore> store, bool shared)
         : rules_(rules), code_(code), space_(space), shared_(shared), store_(std::move(store)), low_(shared ? 4 : 10) {}
@@ -349,9 +351,9 @@ public:
     [[nodiscard]] const isa::Space& space() const { return space_; }
     /// No other cache of this process has or had the same number.
     [[nodiscard]] WM_INLINE std::uint32_t serial() const { return serial_; }
-    /// Unique for the set of caches that share its blocks.
+    /// Unique for the set of caches that share their blocks with this one.
     [[nodiscard]] WM_INLINE std::uint32_t common_serial() const { return shared_ ? store_->serial() : serial_; }
-    /// Whether every space that has the whole block `from` also has `to`: both are in one section.
+    /// Whether every space that has the whole block `from` also has `to`, because both are in one section.
     [[nodiscard]] bool come_together(Position from, Position to) const {
         const Node &a = node(from), &b = node(to);
         return a.whole && b.whole && a.section == b.section;
@@ -361,14 +363,14 @@ public:
     [[nodiscard]] WM_INLINE Position return_target(Position at) const { return store_->return_target(at); }
     [[nodiscard]] const Node& node(Position at) const { return store_->node(at); }
     /// Links outcome `e` of the block to that one, in this space. If spaces share blocks, the link is stored only if it
-    /// holds in all: both are in one section, which a space has completely or not at all.
+    /// is right in all of them: both blocks are in one section, which a space has completely or not at all.
     void link(Position at, bool e, Position to) {
         if (shared_ && (!node(to).whole || node(to).section != node(at).section)) return;
         store_->link(at, e, to);
     }
     [[nodiscard]] std::size_t rows() const { return store_->rows(); }
 
-    /// The starts below 4 GB, where all AArch32 code is: for inner loops.
+    /// The starts below 4 GB, for inner loops: all AArch32 code is there.
     [[nodiscard]] WM_INLINE const Starts& low_starts() const { return low_; }
     /// The starts in 4 GB of addresses, for inner loops: valid until a block is added.
     struct Window {
@@ -381,7 +383,7 @@ public:
         const Starts* const found = high_starts(high_half);
         return {high_half, found == nullptr ? none.view() : found->view()};
     }
-    /// The block that begins there, if it is in the cache, otherwise negative.
+    /// The position of the block that begins there, if it is in the cache; otherwise negative.
     [[nodiscard]] WM_INLINE Position peek(const Place& place) const {
         if (place.address.value >> 32 == 0 && Starts::regular(place)) [[likely]]
             return low_.find(low_key(place));
@@ -413,8 +415,8 @@ public:
         return find(place, out, at, [this](std::uint32_t) { return this; });
     }
 
-    /// Shares the blocks learned here, and takes those of others. others(number): the cache of the space with
-    /// that number, or null; among all that use the same BlockStore.
+    /// Shares the blocks learned here, and takes those of others. others(number): the cache of the space with that
+    /// number among all that use the same BlockStore, or null.
     template <class Out, class Others>
     void exchange(Out& out, Others&& others) {
         store_->exchange(out, [&](std::uint32_t space, const Node& node, Position at) {
@@ -438,7 +440,7 @@ private:
         const Starts* const found = high_starts(high_half(place));
         return found == nullptr ? nowhere : found->find(low_key(place));
     }
-    /// Null: there are none.
+    /// The starts in these 4 GB; null if there are none.
     [[nodiscard]] const Starts* high_starts(std::uint32_t high_half) const {
         if (high_half == last_high_) return last_starts_;
         const auto found = high_.find(high_half);

@@ -1,5 +1,5 @@
-/// A decoder of one stream that can also begin amid it, where the stream can be cut (parallel.h). With an index of such
-/// places, a part of a long trace is decoded without all that comes before it.
+/// A decoder of one stream that can also begin inside the stream, at a place where it can be cut (parallel.h). With an
+/// index of such places, a part of a long trace is decoded without everything before it.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace waymark::follow {
 
-/// What bytes behind a cut depend on and the cut itself does not give.
+/// State that affects bytes after a cut, and that the cut itself does not contain.
 struct CutMemory {
     std::optional<std::uint32_t> context_id{}, vmid{};
     std::uint64_t timestamp{};  ///< the last one, as transmitted
@@ -24,35 +24,36 @@ struct CutMemory {
     friend bool operator==(const CutMemory&, const CutMemory&) = default;
 };
 
-/// A decoder on one thread that can also begin at a cut: where a synchronisation point gives nearly all of the state.
+/// A decoder on one thread that can also begin at a cut, at which a synchronisation point gives nearly all of the
+/// state.
 class Cutting : public StreamDecoder {
 public:
-    /// Looks for the first cut whose synchronisation point begins in [from, end) of `bytes`: the index behind it, or
-    /// nothing. The next two calls concern the cut that was found last.
+    /// Looks for the first cut whose synchronisation point begins in [from, end) of `bytes`: the index of the first
+    /// byte after the cut, or nullopt. The next two calls concern the cut that was found last.
     [[nodiscard]] virtual std::optional<std::size_t> find(Bytes bytes, std::size_t from, std::size_t end) = 0;
-    /// All bytes before the cut were fed, and none behind it: what has to be remembered for a decoder that begins there
-    /// and delivers what this one will. Nothing: it would deliver something else.
+    /// Call it when all bytes before the cut were fed, and none after it. Returns the state to be remembered, so that a
+    /// decoder that begins there delivers the same elements as this one. nullopt: it would deliver other elements.
     [[nodiscard]] virtual std::optional<CutMemory> memory() const = 0;
-    /// The context there.
+    /// The context at the cut.
     [[nodiscard]] virtual flow::Context context(const CutMemory& memory) const = 0;
     /// Begins at the cut, which is `at` bytes into the stream.
     virtual void begin(Offset at, const CutMemory& memory) = 0;
 };
 
-/// What a protocol's Configuration is too, where streams of its units can be cut.
+/// A protocol's Configuration also derives from this class if streams of its units can be cut.
 class Cuttable {
 public:
     virtual ~Cuttable() = default;
-    /// A decoder that can begin at cuts. Everything is borrowed and must outlive it. Null: this unit's streams have
-    /// none.
+    /// A decoder that can begin at cuts. Everything is borrowed and must outlive it. Null if this unit's streams have
+    /// no cuts.
     [[nodiscard]] virtual std::unique_ptr<Cutting> cutting(const isa::CodeReader& code,
                                                            flow::BatchWriter& out) const = 0;
 };
 
-/// Its decoder (`Decoder<Out>`) has, beside what ParallelProtocol asks for:
+/// Its decoder (`Decoder<Out>`) has these functions in addition to the requirements of ParallelProtocol:
 ///
 ///     memory(snapshot)            the CutMemory of a decoder in that state
-///     remember(snapshot, memory)  puts it into a state, except for what `carried` has
+///     remember(snapshot, memory)  puts it into a state, except for the part in `carried`
 ///     carried(memory)             the same as carried(snapshot)
 template <ParallelProtocol Protocol>
 class CuttingDecoder final : public StreamDecoderOf<typename Protocol::template Decoder<flow::BatchWriter>, Cutting> {

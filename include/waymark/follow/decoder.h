@@ -23,10 +23,10 @@ class HeldDecoder {
 public:
     /// The next bytes of the stream, borrowed for the call.
     void feed(Bytes bytes) { held_->feed(bytes); }
-    /// The bytes that follow do not continue earlier ones: `why` is framing, missing or stopped.
+    /// The bytes that follow do not continue earlier ones. `why`: framing, missing or stopped.
     void reset(GapReason why = GapReason::framing) { held_->reset(why); }
-    /// The stream ends here: reports the rest and delivers everything to the sink. Bytes fed afterwards belong to
-    /// another stream, which needs its own synchronisation; offsets continue.
+    /// The stream ends: reports the rest and delivers everything to the sink. Bytes fed afterwards belong to another
+    /// stream, which needs its own synchronisation; offsets continue.
     void finish() { held_->finish(); }
     /// Number of whole packets.
     [[nodiscard]] std::uint64_t packets() const { return held_->packets(); }

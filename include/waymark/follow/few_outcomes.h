@@ -30,15 +30,16 @@ struct alignas(8) FewOutcomes {
     }
 };
 
-/// The links for this outcome, by position: reading the next link does not have to wait for an addition. A compiler
-/// would otherwise insert one.
+/// The links for this outcome, by position. Reading the next link then does not have to wait for an addition, which a
+/// compiler would otherwise insert.
 [[nodiscard]] WM_INLINE const Position* links_of(const Position* links, std::uint32_t outcome) {
     const Position* by_position = links + outcome;
     asm("" : "+r"(by_position));
     return by_position;
 }
 
-/// Passes the edges of FewOutcomes from `now` on to `use`. All five, whether they exist or not: testing costs more.
+/// Passes the edges of FewOutcomes from `now` on to `use`. Passes all five, whether they exist or not, since testing
+/// costs more.
 template <class Use>
 WM_INLINE auto edges_of(const Position* links, std::ptrdiff_t now, const FewOutcomes& outcomes, Use&& use) {
     const std::ptrdiff_t at_1 = links_of(links, outcomes.e[0])[now];
@@ -59,8 +60,8 @@ struct FewFollowed {
     Position next;  ///< where that leads
 };
 
-/// Follows `outcomes` from `now` and writes their ranges to `run` (flow::BatchWriter::Run or that of CountWriter). If a
-/// link is not known, the caller takes the ranges back: take_back_few. Precondition: outcomes.count != 0.
+/// Follows `outcomes` from `now` and writes their ranges to `run` (flow::BatchWriter::Run, or CountWriter's). If a link
+/// is not known, the caller takes the ranges back with take_back_few. Precondition: outcomes.count != 0.
 template <class Packet, class Run>
 WM_INLINE FewFollowed follow_few(const Position* links, std::ptrdiff_t now, const FewOutcomes& outcomes, Packet packet,
                                  Run& run) {
@@ -118,7 +119,7 @@ WM_INLINE EachFollowed follow_each(const Position* links, std::ptrdiff_t now, st
     return {count, next, last};
 }
 
-/// follow_each for calls and returns: if a link does not tell where execution continues, beyond(position, link, last)
+/// follow_each for calls and returns. If a link does not show where execution continues, beyond(position, link, last)
 /// returns the place if it can, otherwise the link. `last`: no outcome of this packet follows.
 template <class Packet, class Run, class Beyond>
 WM_INLINE EachFollowed follow_calls(const Position* links, std::ptrdiff_t now, std::uint64_t e, unsigned count,

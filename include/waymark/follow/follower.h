@@ -1,8 +1,8 @@
-/// Follows execution through a program by the information of a trace: outcomes of waypoint instructions, addresses,
+/// Follows execution through a program by the information in a trace: outcomes of waypoint instructions, addresses,
 /// exceptions, contexts. A protocol's decoder turns packets into these calls; ranges and events go to its output.
 ///
-/// Follower is the fast one, with a cache of blocks; ReferenceFollower (reference_follower.h) has the same calls, walks
-/// the program anew each time, and gives the same elements.
+/// Follower is the fast one, with a cache of blocks. ReferenceFollower (reference_follower.h) has the same calls, walks
+/// the program again each time, and gives the same elements.
 #pragma once
 
 #include <cstdint>
@@ -63,11 +63,11 @@ public:
             pop(at);
         return state_.known;
     }
-    /// The last taken indirect branch, if no packet has named its target yet (Rules::Indirect::waits).
+    /// The last taken indirect branch, if no packet has given its target yet (Rules::Indirect::waits).
     [[nodiscard]] std::optional<Place> branch_that_waits() const {
         return state_.pop_due ? std::optional(state_.place) : std::nullopt;
     }
-    /// Whether an indirect branch was taken, no packet has named its target, and the return stack has one.
+    /// Whether an indirect branch was taken, no packet has given its target, and the return stack has one.
     [[nodiscard]] bool returns() const { return state_.pop_due && !state_.stack.empty(); }
     /// The place of execution. Precondition: known().
     [[nodiscard]] Place place() const { return at_ < 0 ? state_.place : cache_->node(at_).start(); }
@@ -111,8 +111,9 @@ public:
         return true;
     }
 
-    /// The waypoint instruction at `source` was taken, and those from here to there were not. Returns false if the path
-    /// there cannot be followed, which is reported; then flow is unknown. Precondition: known().
+    /// The waypoint instruction at `source` was taken, and all waypoint instructions between the present place and
+    /// `source` were not. Returns false if the path there cannot be followed, which is reported; then flow is unknown.
+    /// Precondition: known().
     bool source(Address source, Offset at) {
         const Address from = place().address;
         for (;;) {
@@ -160,15 +161,15 @@ public:
         elements_.context(at, context);
     }
 
-    /// An exception interrupted execution: adds the address where it would have continued. `go` gives the handler's
-    /// place.
+    /// An exception interrupted execution: adds the address at which execution would have continued. `go` gives the
+    /// handler's place.
     void exception(flow::Exception e, Offset at) {
         if (state_.known) e.preferred_return = place().address;
         if (e.preferred_return) interrupted(*e.preferred_return);
         elements_.event(at, e);
     }
-    /// An exception is about to be reported that came before the instruction there: if that is the place of execution,
-    /// the last branch went there, although nothing ran there.
+    /// An exception is about to be reported that came before the instruction at this place. If this is the place of
+    /// execution, the last branch went there, although nothing ran there.
     void interrupted(Address there) {
         if (!out_.branch_waits() || !state_.known || place().address != there) return;
         const Node& node = here();
@@ -196,7 +197,7 @@ public:
     }
 
     /// A synchronisation point gives the place and context of execution: reports a difference. The synchronisation
-    /// point is right; `go` comes next. If nothing was known, nothing is compared.
+    /// point is assumed to be right; `go` comes next. If nothing was known, nothing is compared.
     void confirm(const Place& to, const flow::Context& context, Offset at) {
         if (!state_.known) return;
         const Place reached = place();
@@ -204,9 +205,9 @@ public:
             elements_.event(at, flow::Inconsistency{flow::Conflict::sync_disagrees, reached.address, to.address});
     }
 
-    /// An address gives the place of execution, although nothing before leads away from the known place: a difference
-    /// is reported, and flow before and after does not belong together; `go` comes next. The return stack stays: if
-    /// code was changed while it ran, the unit's own stack does too.
+    /// An address packet gives the place of execution, although no earlier packet leads away from the known place. A
+    /// difference is reported, and the flow before it and after it does not belong together; `go` comes next. The
+    /// return stack stays: if code was changed while it ran, the unit's own stack stays too.
     void expect(const Place& to, Offset at) {
         if (!state_.known || place() == to) return;
         elements_.event(at, flow::Inconsistency{flow::Conflict::address_disagrees, place().address, to.address});
@@ -222,13 +223,13 @@ public:
         if (rules_.return_stack) state_.stack.push(entry);
     }
 
-    /// The place of execution is unknown, and so is the return stack, since a branch with link may be missed.
+    /// The place of execution becomes unknown, and so does the return stack, since a branch with link may be missed.
     void lose() {
         state_.known = state_.pop_due = false;
         at_ = nowhere;
         state_.stack.clear();
     }
-    /// Execution has moved to a place that the trace has yet to give; the return stack stays.
+    /// Execution has moved to a place that the trace has not given yet; the return stack stays.
     void leave() {
         state_.known = state_.pop_due = false;
         at_ = nowhere;
@@ -256,10 +257,11 @@ public:
 
     // ---- for inner loops that parse packets themselves, starting at a position
 
-    /// The position from which links can be followed; negative: none, and the calls above have to be used.
+    /// The position from which links can be followed. If it is negative, there is none, and the calls above have to be
+    /// used.
     [[nodiscard]] WM_INLINE Position position() const { return at_; }
-    /// The same, after looking up the block at the place of execution: if each packet ends with an indirect branch,
-    /// that is the only way back to an inner loop.
+    /// The same, after looking up the block at the place of execution. If each packet ends with an indirect branch,
+    /// this is the only way back to an inner loop.
     [[nodiscard]] WM_INLINE Position find_position() {
         if (at_ < 0 && state_.known)
             if (const Position found = cache_->peek(state_.place); found >= 0) at_ = found;
@@ -270,8 +272,8 @@ public:
     /// The branch with link at the end of this block was taken: its return address is pushed. Precondition: there is a
     /// return stack, and pushes are not forbidden.
     WM_INLINE void push_call(Position at) { state_.stack.push(return_of(cache_->node(at), at)); }
-    /// A taken indirect branch has no address in the trace: returns the position that it returns to. Negative, without
-    /// effect, if only `atom` can tell.
+    /// A taken indirect branch has no address in the trace: returns the position to which it returns. Negative, without
+    /// effect, if only `atom` can decide.
     WM_INLINE Position pop_return() {
         const Position called = caller(0);
         if (called < 0) [[unlikely]]
@@ -306,7 +308,7 @@ public:
     }
     /// Links were followed to a block.
     WM_INLINE void set_position(Position at) { at_ = at; }
-    /// Links were followed, and then a packet named this place, in the same context.
+    /// Links were followed, and then a packet gave this place, in the same context.
     void set_place(const Place& place) {
         at_ = nowhere;
         state_.place = place;
@@ -317,7 +319,7 @@ private:
         return at_ >= 0 ? cache_->node(at_) : cache_->find(state_.place, out_, at_, others());
     }
 
-    /// Continues after a node with an outcome. The first time, stores where that leads.
+    /// Continues after a node with an outcome. The first time, it stores the place to which the outcome leads.
     void follow(const Node& from, bool e) {
         Position known = cache_->links()[at_ + (e ? 1 : 0)];
         if (known == call) known = cache_->call_target(at_);
@@ -356,8 +358,8 @@ private:
         // If a target is awaited, it is also compared with the entry pushed here.
         if (pushes) push(back);
     }
-    /// Execution went to the top entry of the return stack, from the indirect branch in `place`. False if there is
-    /// none.
+    /// Execution went to the topmost entry of the return stack, from the indirect branch in `place`. Returns false if
+    /// there is no entry.
     bool pop(Offset at) {
         state_.pop_due = false;
         if (!rules_.return_stack || state_.stack.empty()) {

@@ -81,7 +81,7 @@ struct Sync {
 struct Restart {
     friend bool operator==(const Restart&, const Restart&) = default;
 };
-/// From here on execution is in A64 state, or not.
+/// Whether execution is in A64 state from here on.
 struct Width {
     bool a64{};
     friend bool operator==(const Width&, const Width&) = default;
@@ -90,7 +90,7 @@ struct Width {
 struct Untraced {
     friend bool operator==(const Untraced&, const Untraced&) = default;
 };
-/// Execution continued at an unknown place: a transaction failed, the core was reset.
+/// Execution continued at an unknown place: a transaction failed, or the core was reset.
 struct Departed {
     friend bool operator==(const Departed&, const Departed&) = default;
 };

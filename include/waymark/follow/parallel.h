@@ -46,11 +46,11 @@ class Parallel : public StreamDecoder {
 public:
     /// Delivers all elements of the bytes fed so far.
     virtual void flush() = 0;
-    /// Ranges::counted: execution count of each edge so far.
+    /// Ranges::counted: the execution count of each edge so far.
     [[nodiscard]] virtual std::vector<std::uint64_t> counts() const = 0;
     /// Ranges::counted: the sum of the cycles that came with ranges.
     [[nodiscard]] virtual std::uint64_t cycles() const = 0;
-    /// ParallelOptions::ways: targets of indirect branches so far, and how many did not fit.
+    /// ParallelOptions::ways: targets of indirect branches so far, and the number of ways for which there was no room.
     struct Ways {
         std::vector<flow::EdgeWay> ways{};
         std::uint64_t left_out{};
@@ -62,28 +62,27 @@ public:
 
 using Batches = std::vector<std::unique_ptr<flow::BatchWriter::Owned>>;
 
-/// What a protocol provides:
+/// The requirements on a protocol:
 ///
-///     Config                            how its unit was programmed
-///     Cut { at; state }                 a place to cut: an index into the bytes, and the state (Cut::State) there
-///     find_cut(bytes, from, end, config)  the first place to cut whose synchronisation point begins in [from, end)
-///     Decoder<Out>(config, code, out, logs)  a decoder, which beside feed, reset, finish, packets, pending,
-///                                       amid_packet and offset has
-///         Snapshot, snapshot(), resume(snapshot)   all state that the meaning of later bytes depends on
-///         begin_at(offset, state)       begins at a cut, where nothing else is known
-///         continues(snapshot, offset, state)  a decoder that has read all before the cut would continue as one that
-///                                       begins there
-///         Carried, carried(snapshot)    what a cut does not give and rarely changes; `state.carry(carried)`
-///                                       assumes it
-///         Late, late()                  the elements delivered since begin_at that are not complete
-///         late_contradicts(config, before, late)   a decoder that has read all before the cut would have reported that
-///         they
-///                                       contradict what came before
+///     Config                                   the programming of its unit
+///     Cut { at; state }                        a place to cut: an index into the bytes, and the Cut::State there
+///     find_cut(bytes, from, end, config)       the first cut whose synchronisation point begins in [from, end)
+///     Decoder<Out>(config, code, out, logs)    a decoder with feed, reset, finish, packets, pending, amid_packet,
+///                                              offset, and the members below
+///         Snapshot, snapshot(), resume(snapshot)   all state on which the meaning of later bytes depends
+///         begin_at(offset, state)              begins at a cut, where nothing else is known
+///         continues(snapshot, offset, state)   whether a decoder that has read everything before the cut would
+///                                              continue like one that begins there
+///         Carried, carried(snapshot)           rarely changing state that a cut does not give;
+///                                              `state.carry(carried)` assumes it
+///         Late, late()                         the delivered elements since begin_at that are not complete
+///         late_contradicts(config, before, late)   whether a decoder that has read everything before the cut would
+///                                              have reported a contradiction
 ///         complete_late(config, before, late, batches, end)
-///                                       completes them in `batches` and in the snapshot `end`, from the snapshot
-///                                       at the end of the piece before
+///                                              completes them in `batches` and in the snapshot `end`, from the
+///                                              snapshot at the end of the previous piece
 ///
-/// and the state of a cut has context(), the context there.
+/// The state of a cut has context(), the context there.
 template <class P>
 concept ParallelProtocol = requires(const typename P::Config& config, Bytes bytes, std::size_t at,
                                     const typename P::Cut::State& state) {
@@ -255,7 +254,7 @@ private:
     void deliver(const Batches& batches, flow::Sink& sink) const {
         for (const auto& batch : batches) sink.consume(batch->batch(table_.blocks()));
     }
-    /// Decodes without help of other threads.
+    /// Decodes without the help of other threads.
     void feed_home(Bytes bytes) {
         const std::uint64_t before = home().decoder.packets();
         while (!bytes.empty()) {
@@ -368,7 +367,7 @@ private:
         s.late = worker.decoder.late();
     }
 
-    /// The end of the previous piece is known, and so is the beginning of this one.
+    /// Commits the next piece: the end of the previous piece is known, and so is the beginning of this one.
     void commit(Worker& worker, std::unique_lock<std::mutex>& lock) {
         committing_ = true;
         Slot& s = slot(committed_);
@@ -412,8 +411,8 @@ private:
         ++repeated_;
     }
 
-    /// Whether the next piece in order can go to the sink; a piece that the sink must read: only if `by`, if given,
-    /// wrote it.
+    /// Whether the next piece in order can go to the sink. If `by` is given, a piece that the sink must read has to be
+    /// written by it.
     [[nodiscard]] bool can_join(const Worker* by) {
         if (joining_ || joined_ == committed_) return false;
         const Slot& s = slot(joined_);
@@ -431,7 +430,7 @@ private:
             return s.stage == Stage::committed && !s.in_order && (by == nullptr || s.wrote == by);
         };
         if (split_ == flow::Split::when_behind) {
-            // There will be a piece to decode once another thread knows where it begins.
+            // There will be a piece to decode when another thread has found its beginning.
             if (claiming_) return nullptr;
             // The last one first, since the sink reaches it last; it would reach the first ones before a fork is done.
             for (std::uint64_t piece = committed_; piece-- > joined_ + fork_takes;)
@@ -455,7 +454,7 @@ private:
         s.stage = Stage::consumed;
     }
 
-    /// The next piece in order goes to the sink.
+    /// Passes the next piece in order to the sink.
     void join(std::unique_lock<std::mutex>& lock) {
         joining_ = true;
         Slot& s = slot(joined_);
@@ -479,7 +478,7 @@ private:
     std::vector<std::unique_ptr<Worker>> workers_;  // the first is the caller's
     std::vector<std::thread> threads_;
 
-    // Guards all members below, except a piece while one thread works on it.
+    // Protects all members below, except a piece while one thread works on it.
     std::mutex mutex_;
     std::condition_variable changed_;
     bool ending_ = false, fed_ = false;

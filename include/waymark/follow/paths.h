@@ -1,20 +1,20 @@
-/// Hot paths eight bytes at a time: what the next bytes of a stream lead to from a position, remembered as a whole.
+/// Remembers hot paths, eight bytes at a time: the whole effect of the next bytes of a stream at a position.
 ///
-/// A program repeats itself, and so does its trace. Before an inner loop reads a packet, it asks for the path of its
-/// position and the next eight bytes. If there is one, all its ranges are written at once, or counted by one addition,
-/// and the loop continues where the path ends. If not, the loop reads packets, and a path that is missed for the second
-/// time is recorded. Whether that is faster than to do without, a trial on the stream itself decides.
+/// A program repeats itself, and so does its trace. Before an inner loop reads a packet, it looks up the path for its
+/// position and the next eight bytes. If there is a path, all its ranges are written at once, or counted by one
+/// addition, and the loop continues where the path ends. If not, the loop reads packets, and a path that is missed for
+/// the second time is recorded. A trial on the stream itself decides whether lookups make decoding faster.
 ///
-/// What keeps paths true:
+/// Why a remembered path stays true:
 ///
-///     - A path consists of known links, and a link never changes.
-///     - Its place names a position and the BlockCache that the position is of, by a serial number that no other cache
-///       ever has. New code is in a new space, whose cache is new, so no old path is found there.
-///     - Of caches that share their blocks, it names what they share, if each address on the way leads to the section
-///       that the branch is in: the spaces that have that section go the same way.
-///     - It has all bits of its packets, the bits of the address state on which their meaning depends, and the calls on
-///       the return stack to which it returns.
-///     - It ends before a packet that is not plain, is not whole within the eight bytes, or leads to unknown code.
+/// - A path consists of known links, and a link never changes.
+/// - Its key contains a position and the serial number of the position's BlockCache, which no other cache ever has. New
+///   code is in a new space with a new cache, so no old path is found there.
+/// - For caches that share their blocks, the key contains the serial number of the shared part, if each address on the
+///   way leads to the section of its branch: all spaces with that section take the same way.
+/// - It contains all bits of its packets, the bits of the address state on which their meaning depends, and the calls
+///   on the return stack to which it returns.
+/// - It ends before a packet that is not plain, is not whole within the eight bytes, or leads to unknown code.
 #pragma once
 
 #include <algorithm>
@@ -48,14 +48,14 @@ struct PlainPacket {
     std::uint32_t e = 0;
 };
 
-/// What a protocol provides:
+/// The requirements on a protocol:
 ///
-///     State               the address state: what addresses are compressed against
-///     Change              the bits of that state that a path depends on, and what it does to the state:
+///     State               the address state, against which addresses are compressed
+///     Change              the bits of that state on which a path depends, and the path's effect on the state:
 ///                         change.fits(state), change.apply(state)
-///     Recorder(state)     read(at): the packet at `at`, of which 16 bytes can be read; state(): after the packets read
-///                         so far; change(): by them
-///     most_outcomes       of a path: a multiple of 4
+///     Recorder(state)     read(at): the packet at `at`, where 16 bytes can be read; state(): the state after the
+///                         packets read so far; change(): their change
+///     most_outcomes       maximum number of outcomes of a path: a multiple of 4
 ///     address_is_outcome  an address packet also reports the outcome of the indirect branch (PFT); otherwise it comes
 ///                         after that outcome (ETMv4)
 template <class P>
@@ -134,7 +134,7 @@ private:
     typename Clock::duration took_{};
 };
 
-/// A fixed number of paths: each in the slot for its place and bytes, where it evicts another.
+/// A fixed number of paths. Each is in the slot for its place and bytes; a new path evicts the old one from its slot.
 template <PathProtocol Protocol, class Out>
 class KnownPaths final : public flow::FoldedCounts {
 public:
@@ -224,7 +224,7 @@ public:
         if (!options_.none) wait_ -= read;
         return at + read;
     }
-    /// Packets of another memory space follow, until `stopped`.
+    /// Packets of another memory space follow, until a call of `stopped`.
     WM_INLINE void begin() {
         branched_until_ = nullptr;
         trial_.begin();
@@ -253,7 +253,8 @@ private:
         for (unsigned i = 0; i < most_bytes; ++i) bytes |= std::uint64_t{at[i]} << 8 * i;
         return bytes;
     }
-    /// A position in the numbering of all caches that share it, and of this cache alone. Equal if nothing is shared.
+    /// A position in the numbering of all caches that share it, and a position in the numbering of this cache alone.
+    /// They are equal if nothing is shared.
     struct Places {
         std::uint64_t common, own;
     };
@@ -261,7 +262,7 @@ private:
     template <class Follower>
     [[nodiscard]] WM_INLINE Path* find(const Places& places, std::uint64_t bytes, const State& state,
                                        const Follower& follower) {
-        // The path that came next last time is known before the bytes are.
+        // The path that came next last time is known before the bytes are known.
         Path* path = &paths_[last_->guess];
         if (!is(*path, places, bytes, state, follower)) [[unlikely]] {
             std::uint64_t slot = hash(places.common, bytes) >> shift_;
@@ -277,8 +278,8 @@ private:
         last_ = path;
         return path;
     }
-    /// find() found none. Records the path if it was missed before. Returns the number of bytes to parse before the
-    /// next lookup.
+    /// Call it after find() found nothing. Records the path if it was missed before. Returns the number of bytes to
+    /// parse before the next lookup.
     template <class Follower, class FindTarget>
     [[nodiscard, gnu::noinline]] std::size_t missed(const Places& places, std::uint64_t bytes, const State& state,
                                                     const Follower& follower, const FindTarget& find_target) {
@@ -367,7 +368,7 @@ private:
         [[nodiscard]] const Ranges& ranges() const { return ranges_; }
 
     private:
-        /// False: the path ends before this packet.
+        /// Returns false if the path ends before this packet.
         bool follow(const PlainPacket& packet) {
             if (packet.is == PlainPacket::Is::outcomes) {
                 for (unsigned i = 0; i < packet.count; ++i)
@@ -385,7 +386,7 @@ private:
             return true;
         }
         bool outcome(bool e) {
-            // An outcome after a return without an address: the return stack had it.
+            // An outcome follows a return without an address: the return stack had the address.
             if (now_ == indirect && !Protocol::address_is_outcome && !pop()) return false;
             if (!add(e)) return false;
             if (now_ == call) {

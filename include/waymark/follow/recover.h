@@ -34,7 +34,7 @@ struct CodeExtent {
     friend bool operator==(const CodeExtent&, const CodeExtent&) = default;
 };
 
-/// Limits of the search. Anything beyond is not searched, and the result says so.
+/// Limits of the search. The search does not go beyond them, and the result states this.
 struct RecoverLimits {
     std::size_t head_bytes = std::size_t{1} << 18;  ///< maximum size of the part of the head before the A-sync
     std::size_t places = std::size_t{1} << 20;      ///< followed at once
@@ -44,7 +44,7 @@ struct RecoverLimits {
 /// Number of bytes after the A-sync that are decoded to see which part of the program is known.
 inline constexpr std::size_t judged_bytes = std::size_t{1} << 14;
 
-/// Why nothing was recovered, or not more.
+/// The reason why nothing was recovered, or not more.
 enum class HeadOutcome : std::uint8_t {
     recovered,
     no_head,      ///< the stream begins with its A-sync
@@ -68,7 +68,7 @@ struct Obstacles {
     friend bool operator==(const Obstacles&, const Obstacles&) = default;
 };
 
-/// `2 Q elements, 1 loss of trace`; empty if there are none.
+/// Text such as `2 Q elements, 1 loss of trace`; empty if there are none.
 [[nodiscard]] std::string text(const Obstacles& obstacles);
 
 /// A part of the head, and the state of the core at its beginning.
@@ -91,10 +91,10 @@ struct HeadRecovery {
     double unseen{};   ///< share of the trace after the A-sync that reports execution in unknown code
     double chance{};   ///< share of checks that wrong places pass, as measured in this search
     bool confirmed{};  ///< the I-sync is periodic and gives the address that the path has reached
-    /// How sure the least sure of the recovered ranges are: 1 / (1 + r). A place can be wrong only if execution was
-    /// where no code is known, which odds of `unseen` say; r is those odds times min(1, places · chance^checks) of a
-    /// place that passes all checks by chance: up to the sync, with p = 1 / places if `confirmed`, plus up to the first
-    /// address, which execution could have come to from there.
+    /// Certainty of the least certain recovered range: 1 / (1 + r). A place can only be wrong if execution was in
+    /// unknown code. r is the odds for that (from `unseen`), multiplied by the sum of the probabilities that a place
+    /// passes all checks by chance: min(1, places · chance^checks) up to the sync, with p = 1 / places if `confirmed`;
+    /// and up to the first address, to which execution could have come from unknown code.
     double confidence{};
     [[nodiscard]] std::uint64_t bytes() const;  ///< number of recovered bytes, up to the I-sync
     /// Number of recovered bytes among the `async` bytes before the A-sync, which would be unknown otherwise.

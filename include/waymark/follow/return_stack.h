@@ -9,15 +9,15 @@
 
 namespace waymark::follow {
 
-/// As deep as in any unit; the oldest entry is discarded. A unit with fewer entries sends an address if its own stack
-/// is empty, so its depth need not be known.
+/// The depth of the deepest known unit; the oldest entry is discarded. A unit with fewer entries sends an address if
+/// its own stack is empty, so its depth need not be known.
 class ReturnStack {
 public:
     static constexpr std::size_t depth = 16;
     struct Entry {
         Place place;
         bool ns{};  ///< the security state after the return
-        /// For a fast follower: the block of the call, in the cache with this serial number; 0: none.
+        /// For a fast follower: the block of the call, in the cache with this serial number; 0: no block.
         std::uint32_t cache{};
         Position call{};
         friend bool operator==(const Entry&, const Entry&) = default;

@@ -11,8 +11,8 @@ namespace waymark::follow {
 
 class TimeOrder {
 public:
-    /// Whether a timestamp is unknown, or not less than the previous one, so that it only needs to be delivered; it is
-    /// then recorded. False: nothing was done.
+    /// Records a timestamp that is unknown, or not less than the previous one, so that it only needs to be delivered.
+    /// Returns false, without effect, for any other timestamp.
     [[nodiscard]] WM_INLINE bool plain(const flow::Timestamp& t) {
         if (!t.known) return true;
         if (open_ || t.value < last_) [[unlikely]]
@@ -35,9 +35,9 @@ public:
         open_ = false;
     }
 
-    /// The last one taken in; 0: none.
+    /// The last timestamp taken; 0 if there was none.
     [[nodiscard]] std::uint64_t latest() const { return last_; }
-    /// Goes on behind that one.
+    /// Continues after that timestamp.
     void go_on_behind(std::uint64_t latest) {
         *this = {};
         last_ = latest;

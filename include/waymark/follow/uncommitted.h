@@ -1,11 +1,11 @@
-/// Elements of a unit that traces speculatively executed instructions (ETMv4, ETE): they wait here, in order, until the
-/// trace says that they were committed, and are forgotten if it says that they were cancelled. Nothing uncommitted is
-/// ever delivered. The newest outcome that was committed stays until a newer one is, for it may turn out to be
-/// mispredicted (docs/spec/etm4-registers.md, 2.16), and what comes behind it stays with it. A unit that never
-/// speculates needs no such queue: its decoder delivers at once.
+/// Elements of a unit that traces speculatively executed instructions (ETMv4, ETE). They wait here, in order, until the
+/// trace reports that they were committed, or are forgotten if it reports that they were cancelled. Uncommitted
+/// elements are never delivered. The newest committed outcome stays until a newer one is committed, since the trace may
+/// still report that it was mispredicted (docs/spec/etm4-registers.md, 2.16), and the elements after it stay too. A
+/// unit that never speculates needs no such queue: its decoder delivers at once.
 ///
-/// The P0 elements are those that commits and cancels count: outcomes, exceptions and the like. The kind of
-/// a protocol's other elements determines what happens to them when P0 elements are cancelled.
+/// Commits and cancels count P0 elements: outcomes, exceptions and the like. The kind of a protocol's other elements
+/// determines what happens to them when P0 elements are cancelled.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,7 @@ public:
         entries_.push_back({at, static_cast<Is>(kind), weight, {}, std::move(element)});
         depth_ += weight;
     }
-    /// P0 elements from before the synchronisation point: they are counted, and nothing else is known about them.
+    /// Adds P0 elements from before the synchronisation point, for which only their number is known.
     void add_unseen(Offset at, std::size_t count) {
         if (count != 0) entries_.push_back({at, Is::unseen, count, {}, {}});
         depth_ += count;
@@ -62,7 +62,7 @@ public:
     /// Offset of the oldest packet that waits. Precondition: not empty.
     [[nodiscard]] Offset first() const { return entries_.front().at; }
 
-    /// An element to be placed after all committed elements: before the oldest waiting P0 element.
+    /// Adds an element after all committed elements: before the oldest waiting P0 element.
     void add_before_waiting(Offset at, T element) {
         std::size_t to = entries_.size(), waits = depth_;
         while (waits != 0 && entries_[to - 1].weight <= waits) waits -= entries_[--to].weight;

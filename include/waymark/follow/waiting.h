@@ -1,18 +1,17 @@
-/// Uncommitted elements as a fast decoder keeps them: rows of 24 bytes one after another, of which outcomes and
-/// addresses are the whole element. It does what Uncommitted (uncommitted.h), the plain form, does; tests compare the
+/// Uncommitted elements in the form of a fast decoder: consecutive rows of 24 bytes, which contain outcomes and
+/// addresses completely. The class does the same as Uncommitted (uncommitted.h), the simple form, and tests compare the
 /// two.
 ///
-/// A commit is an addition here: committed elements stay in the queue, as those that are due, until `deliver` or an
-/// inner loop takes them, many at once. So a decoder can read many packets, then follow what they have committed, and
-/// neither loop has to wait for the other. `hold` takes the newest outcome out of what is due. From head to tail the
-/// rows are
+/// Here a commit is an addition: committed elements stay in the queue as due elements, until `deliver` or an inner loop
+/// takes many of them at once. So a decoder can read many packets, then follow the committed elements, and neither loop
+/// has to wait for the other. `hold` excludes the newest outcome from the due elements. From head to tail the rows are
 ///
 ///     due:       the oldest P0 elements, `due()` of them, and the elements before each of them
-///     held:      the newest outcome that was committed, and what was committed behind it
-///     released:  elements before the oldest P0 element that waits, which nothing can cancel any more
+///     held:      the newest committed outcome, and the committed elements after it
+///     released:  elements before the oldest waiting P0 element, which nothing can cancel any more
 ///     waiting:   `depth()` P0 elements, and the elements after the oldest of them
 ///
-/// A row may hold outcomes of several kinds: its oldest ones are due, its newest ones wait.
+/// A row may contain outcomes of several kinds: its oldest ones are due, its newest ones wait.
 #pragma once
 
 #include <algorithm>
@@ -36,14 +35,14 @@ struct PackedAddress {
 struct WaitingRow {
     enum class Is : std::uint32_t { p0, address, dropped, kept, outcomes, unseen, packed_address };
 
-    /// Outcomes: bit i is the i-th, counted from the oldest, and a 1 comes after the newest. A packed address. Else the
-    /// slot that holds the element.
+    /// For outcomes: bit i is the i-th, counted from the oldest, and a 1 comes after the newest. For an address: the
+    /// packed address. Otherwise the slot with the element.
     std::uint64_t value{};
     Is is{};
     std::uint32_t weight{};  ///< P0 elements
     Offset at{};
 
-    /// Outcomes, or unseen P0 elements, which may be outcomes.
+    /// Whether it contains outcomes, or unseen P0 elements, which may be outcomes.
     [[nodiscard]] bool holds_outcomes() const { return is == Is::outcomes || is == Is::unseen; }
     [[nodiscard]] static constexpr WaitingRow of(const Outcomes& outcomes, Offset at) {
         return {coded(outcomes.e, outcomes.count), Is::outcomes, outcomes.count, at};
@@ -51,7 +50,7 @@ struct WaitingRow {
     [[nodiscard]] static constexpr WaitingRow of(const PackedAddress& address, Offset at) {
         return {address.value, Is::packed_address, 0, at};
     }
-    /// `value` of outcomes.
+    /// The `value` of outcomes.
     [[nodiscard]] static constexpr std::uint64_t coded(std::uint64_t e, std::uint32_t count) {
         const std::uint64_t end = std::uint64_t{1} << count;
         return (e & (end - 1)) | end;
@@ -81,7 +80,7 @@ public:
         }
         push({slot, static_cast<Is>(kind), kind == Kind::p0 ? 1U : 0U, at});
     }
-    /// An element to be placed after all committed elements: before the oldest waiting P0 element.
+    /// Adds an element after all committed elements: before the oldest waiting P0 element.
     void add_before_waiting(Offset at, T element) {
         (void)room(2);
         add(at, Kind::kept, std::move(element));
@@ -111,7 +110,7 @@ public:
         rows_[to + 1] = newer;
         ++tail_;
     }
-    /// P0 elements from before the synchronisation point: they are counted, and nothing else is known about them.
+    /// Adds P0 elements from before the synchronisation point, for which only their number is known.
     void add_unseen(Offset at, std::uint32_t count) {
         if (count != 0) push({0, Is::unseen, count, at});
     }
@@ -188,7 +187,7 @@ public:
         while (deliver_first(deliver)) {
         }
     }
-    /// Delivers the first of these rows, after hold(). False if there is none.
+    /// Delivers the first of these rows, after hold(). Returns false if there is none.
     template <class Deliver>
     bool deliver_first(Deliver&& deliver) {
         if (head_ == tail_) return false;

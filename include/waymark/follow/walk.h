@@ -15,7 +15,8 @@ struct WalkRules {
     isa::DecodeOptions decode{};
     /// A walk over this number of bytes without a waypoint instruction means that the image is wrong. Less than 2^32.
     std::uint32_t most_bytes = 512 * 1024;
-    /// Walk only: the trace has an outcome for every instruction, so that each ends a walk like a waypoint instruction.
+    /// Only for a walk: the trace has an outcome for every instruction, so each instruction ends a walk, like a
+    /// waypoint instruction.
     bool each_instruction = false;
 };
 
@@ -47,7 +48,7 @@ enum class WalkEnd : std::uint8_t {
                                      (i.transaction_start ? Block::transaction_start : 0));
 }
 
-/// Consecutive instructions: those in [start, after).
+/// Consecutive instructions in [start, after).
 struct Walk {
     Place start{};
     Address after{};                 ///< address of the first instruction that is not included
@@ -81,9 +82,9 @@ struct Walk {
 [[nodiscard]] Walk walk(const isa::CodeReader& code, const isa::Space& space, const Place& from,
                         const WalkRules& rules);
 
-/// Whether the waypoint instruction that ends this walk is a branch that is taken, and leads elsewhere, whenever it is
-/// executed. False also for indirect branches of T32, if an IT instruction before it may make it conditional, or if the
-/// code before it is not known. Precondition: the walk ends with a waypoint instruction.
+/// Whether the waypoint instruction that ends this walk is a branch that is always taken and leads elsewhere. False
+/// also for indirect branches of T32, if an earlier IT instruction may make it conditional, or if the code before it is
+/// not known. Precondition: the walk ends with a waypoint instruction.
 [[nodiscard]] bool always_taken(const Walk& walk, const isa::CodeReader& code, const isa::Space& space);
 
 /// Where `walk_to` stops.
