@@ -22,7 +22,7 @@ Meeting meet(std::uint64_t a, std::uint64_t a_bytes, std::uint64_t b, std::uint6
     return {first, end > first ? end - first : 0};
 }
 
-/// The bytes that a map knows of [first, first + bytes).
+/// The bytes that a map contains of [first, first + bytes).
 std::vector<std::uint8_t> bytes_at(const MemoryMap& map, unsigned state, std::uint64_t first, std::uint64_t bytes) {
     std::vector<std::uint8_t> out;
     while (out.size() < bytes) {
@@ -62,7 +62,7 @@ void hold_against(const MemoryMap& map, unsigned state, const std::vector<ElfFil
         }
     if (!id) return;
     const auto note = bytes_at(map, state, id->address + bias, id->note.size());
-    // The head of the note, up to the ID: if it differs, memory has something else there.
+    // The head of the note, up to the ID: if it differs, memory contains something else there.
     const std::size_t head = id->note.size() - id->bytes.size();
     if (note.size() != id->note.size() ||
         !std::equal(note.begin(), note.begin() + static_cast<std::ptrdiff_t>(head), id->note.begin()))

@@ -9,7 +9,7 @@
 
 namespace waymark::image {
 
-/// More than any module or table of symbols has.
+/// More than the size of any module or table of symbols.
 inline constexpr std::size_t most_decompressed = std::size_t{256} << 20;
 /// When unpacked modules in use take this much memory, no other module is unpacked.
 inline constexpr std::size_t most_unpacked = std::size_t{768} << 20;

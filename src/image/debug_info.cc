@@ -46,7 +46,7 @@ struct DebugInfo::State {
         module = nullptr;
         copy.reset();
     }
-    /// Frees a copy in memory, as of a compressed kernel module, unless its lines were used: no code of most modules
+    /// Frees a copy in memory, such as a compressed kernel module, unless its lines were used: in most modules, no code
     /// ran. Build ID and segments stay known.
     void release() {
         if (copy != nullptr && !reads_lines) end();
@@ -222,8 +222,8 @@ struct DebugInfo::State {
     char* debug_path_pointer{};                    // must outlive the session
     std::vector<std::filesystem::path> debug_folders;
 
-    /// Whether a debug file of this name exists where libdwfl searches: next to the program, in .debug there, and in
-    /// the debug folders, below them in the program's own folder or the end of its path.
+    /// Whether a debug file with this name exists where libdwfl searches: next to the program, in .debug there, and in
+    /// the debug folders (directly, in the program's own folder below them, or at the end of its path).
     [[nodiscard]] bool may_have_debug_file(const std::filesystem::path& program, const std::string& name) const {
         std::error_code error;
         const auto is_in = [&](const std::filesystem::path& folder) {
@@ -244,8 +244,9 @@ struct DebugInfo::State {
         }
         return false;
     }
-    /// Like dwfl_standard_find_debuginfo, except where neither a file nor a server is known: it would load the client
-    /// of debuginfod, with libraries for networks and cryptography, which takes longer than decoding a small capture.
+    /// Like dwfl_standard_find_debuginfo, unless neither a file nor a server is known: that function would then load
+    /// the client of debuginfod, with libraries for networks and cryptography, which takes longer than decoding a small
+    /// capture.
     static int find_debuginfo(Dwfl_Module* module, void** user, const char* name, Dwarf_Addr base, const char* program,
                               const char* link, GElf_Word crc, char** found) {
         const char* const servers = std::getenv("DEBUGINFOD_URLS");
@@ -269,21 +270,22 @@ struct DebugInfo::State {
     Dwfl* dwfl = nullptr;
     Dwfl_Module* module = nullptr;
     std::vector<Segment> segments;
-    /// For a relocatable file: elfutils places its sections in another order than MemoryMap.
+    /// For a relocatable file: elfutils and MemoryMap place its sections in different orders.
     struct Placed {
         std::uint64_t first, bytes, in_elfutils;
     };
     std::vector<Placed> placed;
     bool relocatable = false;
     bool starcore = false;
-    /// Converts an address to that of elfutils; nullopt if there is none.
+    /// Converts an address to elfutils' address; nullopt if there is none.
     [[nodiscard]] std::optional<std::uint64_t> to_elfutils(std::uint64_t address) const {
         if (!relocatable) return address;
         for (const Placed& p : placed)
             if (address - p.first < p.bytes) return p.in_elfutils + (address - p.first);
         return std::nullopt;
     }
-    /// Converts back an address in the section that contains `near`, or that section's nearer end.
+    /// Converts back an address in the section that contains `near`; for another address, the nearer end of that
+    /// section.
     [[nodiscard]] Address from_elfutils(Address address, std::uint64_t near) const {
         for (const Placed& p : placed)
             if (near - p.in_elfutils < p.bytes)
@@ -318,7 +320,8 @@ Result<DebugInfo> DebugInfo::open(const std::filesystem::path& path,
                                   const std::vector<std::filesystem::path>& debug_folders) {
     auto state = std::make_unique<State>();
     state->path = path;
-    // Next to the file, in .debug there, then in the folders; + requires the checksum of a debug link to match.
+    // The search order: next to the file, in .debug there, then in the folders; + requires the checksum of a debug link
+    // to match.
     state->debug_path = "+:.debug";
     // libdwfl searches a relative folder next to each file, but users mean the working directory.
     for (const auto& folder : debug_folders) state->debug_folders.push_back(std::filesystem::absolute(folder));
@@ -367,7 +370,7 @@ bool DebugInfo::is_starcore() const { return state_->starcore; }
 const std::vector<DebugInfo::Segment>& DebugInfo::segments() const { return state_->segments; }
 
 std::optional<std::uint64_t> DebugInfo::load_bias(Address at, std::uint64_t offset, std::uint64_t bytes) const {
-    // In memory, a relocatable file is not laid out as in the file.
+    // In memory, the layout of a relocatable file differs from the file.
     if (state_->relocatable) return at.value - offset;
     for (const Segment& s : state_->segments) {
         if (!s.executable) continue;

@@ -33,12 +33,13 @@ constexpr std::string_view elf_magic =
 constexpr std::size_t max_segments = 65536;
 
 // Names may share their tails in a string table, and tables may share their bytes, so a file of some kilobytes can
-// claim gigabytes of names. Output of compilers and linkers stays far below these bounds.
+// claim gigabytes of names. Files from compilers and linkers stay far below these bounds.
 constexpr std::uint64_t most_name_bytes_per_file_byte = 4;
 constexpr std::size_t longest_cut_name = 128, longest_section_name = 255;
 constexpr std::string_view cut_mark = "…";
 
-/// The names of one file: not shortened while their sum is in proportion to the file, then cut.
+/// Limits the names of one file: while their sum is in proportion to the file, they are not shortened; after that, they
+/// are cut.
 class NameBudget {
 public:
     explicit NameBudget(std::uint64_t file_bytes) : left_(file_bytes * most_name_bytes_per_file_byte) {}
@@ -74,7 +75,7 @@ struct Descriptor {
     }
 };
 
-/// Identifies a file, and distinguishes it from itself before a change.
+/// Identifies a file. A changed file has another identity.
 using FileIdentity = std::tuple<dev_t, ino_t, off_t, time_t, long, time_t, long>;
 
 FileIdentity identity_of(const struct stat& status) {
@@ -105,7 +106,7 @@ public:
     }
 
 private:
-    /// Called when the last user of the file is gone; it may have been mapped again meanwhile.
+    /// Called when the last user of the mapping is gone; meanwhile the file may have been mapped again.
     void forget(const FileIdentity& identity) {
         const std::scoped_lock lock(mutex_);
         if (const auto known = known_.find(identity); known != known_.end() && known->second.expired())
@@ -174,7 +175,7 @@ namespace {
 constexpr std::uint32_t field(std::uint64_t value, unsigned bits, unsigned low) {
     return static_cast<std::uint32_t>(value & ((std::uint64_t{1} << bits) - 1)) << low;
 }
-/// Whether a distance fits a signed number of that many bits.
+/// Whether a distance fits a signed number of `bits` bits.
 constexpr bool fits(std::uint64_t distance, unsigned bits) {
     const std::uint64_t half = std::uint64_t{1} << (bits - 1);
     return distance + half < 2 * half;
@@ -211,7 +212,7 @@ std::optional<std::uint32_t> a64_branch(std::uint32_t type, std::uint32_t instru
     return (instruction & ~field(~std::uint64_t{0}, bits, low)) | field(distance >> 2, bits, low);
 }
 
-/// The target of a branch, before the addend. `thumb`: its instruction set; nullopt: the same as the branch's.
+/// The target of a branch, before the addend. `thumb`: the target's instruction set; nullopt: the same as the branch's.
 struct Target {
     std::uint64_t address{};
     std::optional<bool> thumb;
@@ -295,9 +296,9 @@ struct ElfFile::State {
 };
 
 /// Assigns addresses to the executable sections of a relocatable file, one after the other, as Linux does for a kernel
-/// module: sections that are needed only to start it (.init…) have memory of their own, here after the rest. A section
-/// that has an address keeps it. Sections that the kernel fills with jumps come before the code. Their final length is
-/// not known, but code that is aligned to pages begins at the next page, if they fit one page.
+/// module. Sections that are needed only to start it (.init…) have separate memory, here after the rest. A section that
+/// has an address keeps it. Sections that the kernel fills with jumps come before the code. Their final length is not
+/// known; but if they fit one page, code that is aligned to pages begins at the next page.
 void ElfFile::State::place_sections() {
     constexpr std::uint64_t page = 4096;
     std::uint64_t next = 0;
@@ -442,7 +443,7 @@ ElfFile::Branches ElfFile::relocated_branches(std::uint64_t load_bias, const Add
             const auto at = state_->placed.find(symbol.st_shndx);
             if (at == state_->placed.end() && symbol.st_shndx != SHN_ABS) return std::nullopt;
             const std::uint64_t base = symbol.st_shndx == SHN_ABS ? 0 : at->second + load_bias;
-            // Only the value of a function tells its instruction set.
+            // Only the value of a function shows its instruction set.
             if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC) return Target{base + symbol.st_value, std::nullopt};
             return Target{base + (symbol.st_value & ~thumb_bit), (symbol.st_value & thumb_bit) != 0};
         }
@@ -451,7 +452,7 @@ ElfFile::Branches ElfFile::relocated_branches(std::uint64_t load_bias, const Add
         const auto address = outside(name);
         return address ? std::optional(Target{*address & ~thumb_bit, std::nullopt}) : std::nullopt;
     };
-    // Tables do not share bytes, unless damaged section headers describe one twice.
+    // Two tables do not share bytes, unless damaged section headers describe one table twice.
     std::uint64_t left = file.size() / sizeof(Elf32_Rel);
     for (const auto& table : sections) {
         const bool addends = table.header.sh_type == SHT_RELA;
@@ -510,7 +511,7 @@ std::vector<ElfFile::SymbolEntry> ElfFile::symbols() const {
 
     std::vector<SymbolEntry> result;
     NameBudget names(state_->file.bytes.size());
-    // Symbols do not share bytes, unless damaged section headers describe one table twice.
+    // Two symbols do not share bytes, unless damaged section headers describe one table twice.
     std::uint64_t left = state_->file.bytes.size() / sizeof(Elf32_Sym);
     for (const auto& table : sections) {
         if (table.header.sh_type != SHT_SYMTAB && table.header.sh_type != SHT_DYNSYM) continue;
@@ -610,7 +611,7 @@ std::vector<LinkageEntry> x86_entries(Bytes code, std::uint64_t address) {
         for (std::size_t i = at; i + jump_bytes <= at + entry_bytes; ++i) {
             if (code[i] != 0xff || code[i + 1] != 0x25) continue;
             const std::uint64_t displacement = sign_extended(word_at(code, i + 2), 32);
-            // The first entry also jumps through a pointer, after a push of another.
+            // The first entry also jumps through a pointer, after it has pushed another one.
             const bool pushes = at == 0 && code[at] == 0xff && code[at + 1] == 0x35;
             if (!pushes) out.push_back({address + at, entry_bytes, address + i + jump_bytes + displacement, false});
             break;

@@ -84,7 +84,7 @@ public:
     [[nodiscard]] bool is_position_independent() const;
     /// Whether it has a dynamic segment. Errors: `bad_format`: its program header table cannot be read.
     [[nodiscard]] Result<bool> is_dynamic() const;
-    /// Entry point, before the load bias, with the Thumb bit.
+    /// The entry point, before the load bias, with the Thumb bit.
     [[nodiscard]] std::uint64_t entry() const;
     [[nodiscard]] const SharedBytes& file() const;
 
@@ -102,14 +102,14 @@ public:
     /// Symbols of functions in .gnu_debugdata, which is compressed (xz). Empty if there is no such section, or it is
     /// damaged.
     [[nodiscard]] std::vector<SymbolEntry> compressed_symbols() const;
-    /// Whether it has the symbols of all its functions: a .symtab, or that in .gnu_debugdata. A stripped file has at
-    /// most a .dynsym, with its exports.
+    /// Whether it has the symbols of all its functions: a .symtab, or the table in .gnu_debugdata. A stripped file has
+    /// at most a .dynsym, with its exports.
     [[nodiscard]] bool has_symbol_table() const;
-    /// `puts@plt` for each entry of the procedure linkage table: code by which a program calls into libraries, and
-    /// which has no symbols of its own. `PLT0@plt` for the code before the first entry, to which all entries jump until
-    /// they are bound.
+    /// A symbol such as `puts@plt` for each entry of the procedure linkage table: code by which a program calls into
+    /// libraries, and which has no symbols of its own. `PLT0@plt` for the code before the first entry, to which all
+    /// entries jump until they are bound.
     [[nodiscard]] std::vector<SymbolEntry> linkage_symbols() const;
-    /// In file order; empty if the file has no section headers.
+    /// The code in file order; empty if the file has no section headers.
     [[nodiscard]] std::vector<CodePiece> code() const;
     /// nullopt if it has no build ID in loaded memory.
     [[nodiscard]] std::optional<BuildId> build_id() const;

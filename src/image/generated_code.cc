@@ -170,7 +170,7 @@ private:
     std::map<std::uint64_t, std::size_t> last_of_;  // by code number: index of the piece
 };
 
-/// Means that all bytes agree. The scale is fine enough that one byte of a large piece still counts.
+/// The value if all bytes agree. The scale is fine enough that one byte of a large piece still counts.
 constexpr std::uint64_t full_agreement = 1'000'000'000;
 
 /// The share of a piece's bytes that are equal in memory, in parts of `full_agreement`; nullopt if no byte can be
@@ -300,7 +300,7 @@ Result<GeneratedCodeFile> read_jitdump(const std::filesystem::path& path) {
 }
 
 NamedPieces named_pieces(const std::vector<GeneratedCode>& code, const MemoryMap& memory) {
-    // The piece with the best agreement is painted last; among equal ones, the latest.
+    // The piece with the best agreement is painted last; among equal pieces, the latest.
     std::vector<std::tuple<std::uint64_t, std::size_t>> order;
     std::vector<bool> differs(code.size());
     for (std::size_t i = 0; i < code.size(); ++i) {
@@ -322,7 +322,7 @@ NamedPieces named_pieces(const std::vector<GeneratedCode>& code, const MemoryMap
         if (!code[i].code.empty()) continue;
         const auto after = std::upper_bound(out.pieces.begin(), out.pieces.end(), code[i].address,
                                             [](Address a, const NamedPiece& p) { return a < p.address; });
-        // The address is covered, by the piece itself or by one painted over it.
+        // The address is covered by this piece itself, or by one that was painted over it.
         if (after != out.pieces.begin() && code[std::prev(after)->from].name != code[i].name) ++out.replaced;
     }
     return out;

@@ -26,8 +26,8 @@ std::string text_of(Dwarf_Die& die, unsigned attribute) {
 }
 
 /// GCC describes all variants of a constructor or destructor once, by names that no symbol has (`C4`, `D4` of the
-/// Itanium C++ ABI's extension). Replaces such a name by that of the variant for base classes, which all other variants
-/// call or are aliases of.
+/// Itanium C++ ABI's extension). Replaces such a name by the name of the variant for base classes, which all other
+/// variants call or are aliases of.
 std::string with_real_variant(std::string name) {
     // Each part of a name may be a constructor or destructor; each attempt demangles the whole name.
     unsigned tries = 16;
@@ -47,7 +47,7 @@ std::string linkage_name_of(Dwarf_Die& die) {
     return with_real_variant(std::move(name));
 }
 
-/// A numeric attribute of a DIE or of its abstract origin; 0 if there is none, or one larger than any line.
+/// A numeric attribute of a DIE or of its abstract origin; 0 if there is none, or a number larger than any line.
 std::uint32_t number_of(Dwarf_Die& die, unsigned attribute) {
     Dwarf_Attribute value;
     Dwarf_Word number = 0;
@@ -69,7 +69,7 @@ const char* declared_in(Dwarf_Die& die) {
     return dwarf_filesrc(files, file, nullptr, nullptr);
 }
 
-/// An entry that contains no code: it is skipped with its children.
+/// Whether entries with this tag contain no code: they are skipped with their children.
 bool is_data(int tag) {
     switch (tag) {
         case DW_TAG_enumeration_type:
@@ -143,7 +143,7 @@ void InlinedCalls::read(Dwarf_Die unit, std::uint64_t bias, std::vector<Span>& s
         Dwarf_Die die;
         std::uint32_t call, depth;  // the innermost enclosing call, and the depth of nesting
     };
-    // The entries from the unit down to the present one: their next siblings are still to be visited.
+    // The entries from the unit down to the present one; their next siblings have not been visited yet.
     std::vector<Open> open;
     Open first_of{{}, none, 0};
     if (dwarf_child(&unit, &first_of.die) != 0) return;

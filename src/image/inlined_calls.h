@@ -17,8 +17,8 @@ namespace waymark::image {
 class InlinedCalls {
 public:
     InlinedCalls() = default;
-    /// Reads the whole unit `die`; its addresses plus `bias` are those that callers use. A unit that is stored in a
-    /// separate file (.dwo) which is not found has none.
+    /// Reads the whole unit `die`; callers use its addresses plus `bias`. A unit that is stored in a separate file
+    /// (.dwo) has no calls if that file is not found.
     InlinedCalls(Dwarf_Die die, std::uint64_t bias);
 
     /// As `DebugInfo::inlined`.
@@ -42,7 +42,7 @@ private:
         const char* file;  ///< file of the call; null if not known
         std::uint32_t line, discriminator;
     };
-    /// [first, end) in which a call is the innermost; `none`: no call. Pieces do not overlap.
+    /// A stretch [first, end) in which a call is the innermost; `none`: no call. Pieces do not overlap.
     struct Piece {
         std::uint64_t first, end;
         std::uint32_t call;

@@ -28,14 +28,14 @@ public:
         return found != shared_.end() && !found->second.back();
     }
     /// For the rows at an address, in the order of the program and without rows that end a sequence: whether the n-th
-    /// one has code. `rows`: number of such rows that the caller has.
+    /// row has code. `rows`: number of such rows that the caller has.
     [[nodiscard]] bool has_code(std::uint64_t address, std::size_t n, std::size_t rows) const {
         const auto found = shared_.find(address);
         return found == shared_.end() || found->second.size() != rows || found->second[n];
     }
     /// Among the rows at an address, in the order of the program and without rows that end a sequence: the index of the
-    /// last one with code. nullopt: the last row. `rows`: number of such rows that the caller has; nullopt too if this
-    /// program has another number.
+    /// last row with code. nullopt: the last row. `rows`: number of such rows that the caller has; the result is also
+    /// nullopt if this program has another number of them.
     [[nodiscard]] std::optional<std::size_t> last_with_code(std::uint64_t address, std::size_t rows) const;
 
 private:

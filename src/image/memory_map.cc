@@ -15,7 +15,8 @@
 namespace waymark::image {
 namespace {
 
-/// [first, last] of one section. `last` is included, so the top byte of the address space needs no special case.
+/// A stretch [first, last] of one section. `last` is included, so the top byte of the address space needs no special
+/// case.
 struct Piece {
     std::uint64_t first, last;
     std::uint32_t section;
@@ -101,13 +102,13 @@ SpaceFilter SpaceFilter::of(const std::vector<unsigned>& states_held) {
 
 namespace {
 
-/// Memory that a callback provides. Answers are kept.
+/// All pieces that overlap the new ones are removed, but the parts of the outermost two that extend beyond them are
+/// kept.
 class AskedMemory {
 public:
     explicit AskedMemory(MemoryMap::Ask ask) : ask_(std::move(ask)) {}
 
-    /// The bytes from `address` on, at most to the end of its page. `overlay` inserts the contents of sections into new
-    /// bytes.
+    /// The first piece that ends at or after `address`.
     template <class Overlay>
     Bytes at(Address address, unsigned state, Overlay&& overlay) {
         const std::lock_guard lock(mutex_);
@@ -329,7 +330,7 @@ std::vector<Region> MemoryMap::regions() const {
             const Layer& layer = state_->layers[state];
             const std::uint64_t last = section.address.value + (section.bytes - 1);
             for (std::uint64_t at = section.address.value;;) {
-                // The section itself, a later one that covers it, or nothing if its code is unknown.
+                // The section itself, or a later one that covers it; null if its code is unknown.
                 const Piece* const seen = layer.find_from(at);
                 if (seen == nullptr || seen->first > last) break;
                 at = std::max(at, seen->first);
@@ -374,8 +375,8 @@ Result<ImageArgument> parse_image_argument(std::string_view text) {
         const auto [end, failure] =
             std::from_chars(digits.data(), digits.data() + digits.size(), value, hexadecimal ? 16 : 10);
         const bool is_number = failure == std::errc{} && end == digits.data() + digits.size();
-        // A name may contain an @, as in trace@2.bin. A suffix of 0x… or only digits is taken as an address, and so is
-        // the text after the name of an existing file if the whole is not one.
+        // A name may contain an @, as in trace@2.bin. A suffix of 0x… or only digits is taken as an address. So is any
+        // text after the name of an existing file, if the whole argument is not a file.
         std::error_code error;
         const bool meant =
             hexadecimal || digits.find_first_not_of("0123456789") == digits.npos ||

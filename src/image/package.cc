@@ -53,7 +53,7 @@ struct PackageEntry {
     bool stored = false;
 };
 
-/// The current entry; for a stored one with its offset, which is in its local header.
+/// The current entry. For a stored entry it includes the offset, which is in the entry's local header.
 Result<PackageEntry> entry_of(const Zip& zip, const fs::path& package) {
     constexpr std::size_t name_room = 4096;
     std::array<char, name_room> name{};
@@ -194,7 +194,7 @@ Result<std::shared_ptr<Copy>> unpack_module(const fs::path& path) {
 /// The copies in memory.
 class Copies {
 public:
-    /// `make` creates a copy if there is none.
+    /// The existing copy; if there is none, `make` creates it.
     template <class Make>
     Result<Openable> of(const fs::path& path, Make&& make) {
         const std::scoped_lock lock(mutex_);
@@ -226,7 +226,7 @@ private:
     std::list<std::shared_ptr<Copy>> kept_;  // most recently used first
 };
 
-/// The package and the name in it; without a package, the path is an ordinary one.
+/// The package and the name in it; if the first is empty, the path does not name a file in a package.
 std::pair<fs::path, std::string> split_at_package(const std::string& path) {
     for (std::size_t at = path.find(in_package); at != path.npos; at = path.find(in_package, at + 1)) {
         const fs::path package = path.substr(0, at);

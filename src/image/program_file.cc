@@ -62,13 +62,13 @@ private:
     }
 };
 
-/// How long a silent server is waited for: the timeout in the client's documentation.
+/// How long to wait for a silent server: the timeout in the client's documentation.
 std::chrono::seconds patience() {
     const char* const set = std::getenv("DEBUGINFOD_TIMEOUT");
     const long seconds = set == nullptr ? 0 : std::strtol(set, nullptr, 10);
     return std::chrono::seconds(seconds > 0 ? std::min(seconds, 3600L) : 10L);
 }
-/// A server did not answer, so no server is asked again: each file would wait as long.
+/// A server did not answer, so no server is asked again: each file would wait for the whole timeout.
 std::atomic<bool> servers_silent = false;
 
 /// One request to the servers.

@@ -10,7 +10,7 @@ namespace waymark::image {
 
 namespace {
 
-/// The cores that a 32-bit file was built for, from its attributes (the ELF attributes of the Arm ABI): tag 6 is the
+/// The cores for which a 32-bit file was built, from its attributes (the ELF attributes of the Arm ABI): tag 6 is the
 /// architecture, tag 7 its profile.
 class Attributes {
 public:
@@ -29,7 +29,7 @@ public:
         std::uint64_t arch = 0, profile = 0;
         while (at_ < end) {
             const std::uint64_t tag = number();
-            // Among the tags below 32, two are texts; from 32 on odd ones are (32 itself: a number and a text).
+            // Among the tags below 32, two are texts; from 32 on, odd tags are texts (32 itself: a number and a text).
             if (tag == 4 || tag == 5 || (tag > 32 && tag % 2 != 0)) {
                 text();
             } else if (tag == 32) {

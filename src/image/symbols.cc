@@ -55,7 +55,7 @@ struct Mark {
     Contents contents;
 };
 
-/// [first, last] in which a lookup finds this entry. Stretches do not overlap.
+/// A stretch [first, last] in which a lookup finds this entry. Stretches do not overlap.
 struct Stretch {
     std::uint64_t first, last;
     std::size_t entry;
@@ -70,7 +70,7 @@ int rank(SymbolKind kind) {
     return 3;
 }
 
-/// $a, $t, $d, $x, each with an optional suffix as in `$d.realdata`.
+/// Recognises $a, $t, $d, $x, each with an optional suffix as in `$d.realdata`.
 std::optional<Contents> mapping_symbol(std::string_view name) {
     if (name.size() < 2 || name[0] != '$' || (name.size() > 2 && name[2] != '.')) return std::nullopt;
     switch (name[1]) {
@@ -97,9 +97,9 @@ std::optional<std::string> run_demangler(const std::string& linkage_name) {
 }
 
 /// Whether a demangled name would be absurdly long. Each substitution (`S_`, `S0_`, …) repeats an earlier part, so a
-/// name's length can triple with every three substitutions; the demangler itself has no limit. Names with many of them
-/// are tried with the later ones replaced by `Sa`, which is allowed at the same places, a few more each time, so that
-/// no attempt is much longer than the one before.
+/// name's length can triple with every three substitutions, and the demangler itself has no limit. Names with many
+/// substitutions are tried several times: at first the later ones are replaced by `Sa`, which is allowed at the same
+/// places, and each attempt replaces a few less. So no attempt is much longer than the previous one.
 bool grows_without_bound(const std::string& linkage_name) {
     constexpr std::size_t harmless = 18, step = 12;
     struct Part {
@@ -319,7 +319,7 @@ void Symbols::State::index_addresses() const {
         std::size_t next = i;
         while (next < order.size() && entries[order[next]].address == address) ++next;
         unsized.reset();
-        // The best symbol is pushed last; a worse one with the same address matters only where it is longer.
+        // The best symbol is pushed last. A worse one with the same address has an effect only if it is longer.
         for (std::size_t k = next; k-- > i;) {
             const Entry& e = entries[order[k]];
             if (e.bytes == 0)
@@ -377,7 +377,7 @@ std::optional<Symbols::Area> Symbols::area(Address address) const {
 std::optional<Symbol> Symbols::function_before(Address address) const {
     const State::HeldArea* const where = state_->area_at(address.value);
     if (where == nullptr) return state_->base ? state_->base->function_before(address) : std::nullopt;
-    // Symbols of data in code do not name code; there are at most a few in a row.
+    // Symbols of data within code do not name code; there are at most a few in a row.
     constexpr unsigned most_steps = 256;
     const auto& order = state_->order;
     auto before = std::upper_bound(order.begin(), order.end(), address.value, [&](std::uint64_t a, std::size_t entry) {

@@ -15,7 +15,7 @@ constexpr std::int32_t words(Word op, unsigned hi, unsigned lo) {
     return static_cast<std::int32_t>(bits(op, hi, lo) << (32 - width)) >> (30 - width) & ~3;
 }
 
-/// Where the encoding states the size of an instruction's memory access.
+/// Position in the encoding of the size of an instruction's memory access.
 enum class Size : std::uint8_t {
     none,
     by_31_30,      // 1 << size
@@ -358,7 +358,7 @@ bool is_ordered(Order order, Word op) {
 }  // namespace
 
 bool may_be_a64_branch(std::uint32_t word) {
-    // By the highest byte of an instruction: whether a row can match.
+    // Indexed by the highest byte of an instruction: whether a row can match.
     static constexpr std::array<bool, 256> may = [] {
         std::array<bool, 256> all{};
         for (Word byte = 0; byte < all.size(); ++byte)

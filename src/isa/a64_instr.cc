@@ -9,8 +9,8 @@ namespace waymark::isa {
 
 namespace {
 
-/// Instruction properties for tracing that the table of a64.cc lacks, because the disassembler with which that table is
-/// compared does not know the instruction, or because only tracing distinguishes it (docs/spec/etm4.md, 15.1).
+/// Properties of instructions for tracing that the table in a64.cc lacks, because the disassembler with which that
+/// table is compared does not know the instruction, or because only tracing distinguishes it (docs/spec/etm4.md, 15.1).
 struct Row {
     std::string_view name;
     std::uint32_t mask, value;
@@ -40,7 +40,7 @@ constexpr auto rows = std::to_array<Row>({
     {"TSTART", 0xffffffe0, 0xd5233060, tstart},
 });
 
-/// By the highest byte of an opcode: whether a row can match.
+/// Indexed by the highest byte of an opcode: whether a row can match.
 constexpr std::array<bool, 256> may_match = [] {
     std::array<bool, 256> may{};
     for (std::uint32_t byte = 0; byte < may.size(); ++byte)

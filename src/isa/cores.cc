@@ -105,7 +105,7 @@ constexpr Core cores[] = {
     {"ARMv8.1-M", m},
 };
 
-/// The letters in lower case, digits and plus signs: the part of a name that distinguishes cores.
+/// A name reduced to its letters in lower case, digits and plus signs, which distinguish cores.
 std::string bare(std::string_view name) {
     if (const std::size_t vendor = name.find(','); vendor != name.npos) name.remove_prefix(vendor + 1);
     std::string out;

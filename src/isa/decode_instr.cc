@@ -11,7 +11,7 @@ namespace {
 
 using enum Waypoint;
 
-/// How a row's target is computed from the opcode (the formulas below the tables of section 1.3).
+/// The formula that computes a row's target from the opcode (below the tables of section 1.3).
 enum class To : std::uint8_t {
     unknown,         // indirect branch, or not a waypoint
     next,            // barriers: the next instruction
@@ -40,8 +40,8 @@ enum Flags : std::uint8_t {
     wait = 64,        // a waypoint only with DecodeOptions::wait_waypoints
 };
 
-/// Opcodes that a row excludes although its mask matches them. The default excludes none: nothing masked with 0 gives
-/// 1.
+/// Opcodes that a row excludes although its mask matches them. The default excludes none, because a value masked with 0
+/// is never 1.
 struct Except {
     std::uint32_t mask = 0, value = 1;
 };
@@ -60,15 +60,15 @@ struct Row {
     }
 };
 
-// Opcodes 10xx of data-processing have no destination (TST, TEQ, CMP, CMN) or, without S, are another instruction (MSR,
-// hints, MOVW, MOVT, BX, CLZ).
+// Opcodes 10xx of data-processing have no destination (TST, TEQ, CMP, CMN), or are another instruction if they lack S
+// (MSR, hints, MOVW, MOVT, BX, CLZ).
 constexpr Except no_destination{0x01800000, 0x01000000};
 constexpr Except condition_111x_t16{0x0e00, 0x0e00};           // UDF and SVC
 constexpr Except condition_111x_t32{0x03800000, 0x03800000};   // system instructions
 constexpr Except neither_indexed_nor_written_back{0x0500, 0};  // UNDEFINED
 constexpr Except clrm{0xffff2000, 0xe89f0000};                 // of Armv8.1-M; LDM with Rn=pc is UNPREDICTABLE
 
-// Section 1.3.1. The rows that only add `function_return` or `exception_return` to the row below them stand before it.
+// Section 1.3.1. A row that only adds `function_return` or `exception_return` to another row comes before that row.
 constexpr auto a32_rows = std::to_array<Row>({
     {"B", 0x0f000000, 0x0a000000, direct, plain, To::a32_imm24},
     {"BL imm", 0x0f000000, 0x0b000000, direct, link, To::a32_imm24},
@@ -196,7 +196,7 @@ constexpr std::uint32_t bits(std::uint32_t op, unsigned first, unsigned last) {
     return (op >> last) & ((1U << (first - last + 1)) - 1U);
 }
 
-/// Sign-extends a number of `width` bits; as unsigned, so that adding it wraps.
+/// Sign-extends a number of `width` bits. The result is unsigned, so that adding it wraps.
 constexpr std::uint32_t sign_extend(std::uint32_t number, unsigned width) {
     const std::uint32_t sign = 1U << (width - 1);
     return (number ^ sign) - sign;

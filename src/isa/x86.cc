@@ -7,7 +7,7 @@ namespace waymark::isa {
 
 namespace {
 
-/// The operands of an opcode: a ModRM byte with the bytes it announces, and constants.
+/// The operands of an opcode: a ModRM byte with the bytes that it announces, and constants.
 struct Operands {
     bool modrm = false, invalid = false;
     unsigned bytes = 0;  // of constants
@@ -169,7 +169,7 @@ private:
         if (op == 0x3a) return opcode_of_map(3, next(), false);
         opcode_of_map(1, op, false);
     }
-    /// `vector`: with a prefix VEX or EVEX.
+    /// `vector`: the opcode has a VEX or EVEX prefix.
     void opcode_of_map(unsigned map, unsigned op, bool vector) {
         if (map == 3) return take({true, false, 1});
         if (map != 1) return take({true, map == 0 || map == 4 || map > 6, 0});

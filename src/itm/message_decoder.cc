@@ -203,7 +203,7 @@ void MessageDecoder::operator()(const Sync& p, Extent) {
 void MessageDecoder::operator()(const Gap& gap) {
     release();
     state_.see(gap);
-    // If the unit was stopped, and in filler, nothing is missing.
+    // After the unit was stopped, and in filler, nothing is missing.
     if (!is_loss(gap.reason)) return;
     Message m = of(MessageKind::damage, {gap.first, gap.bytes()});
     m.name = name(gap.reason);

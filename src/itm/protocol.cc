@@ -102,7 +102,7 @@ public:
     }
 };
 
-/// All bytes are characters, as a program prints them; zeros fill up a word.
+/// Whether all bytes are characters, as a program prints them; zeros fill up a word.
 bool is_text(const Stimulus& packet) {
     for (unsigned i = 0; i < payload_bytes(packet.size); ++i) {
         const auto byte = static_cast<std::uint8_t>(packet.data >> 8 * i);
@@ -112,7 +112,7 @@ bool is_text(const Stimulus& packet) {
     return true;
 }
 
-/// The result of parsing: packets that a unit sends, and others.
+/// The result of parsing: numbers of packets that a unit sends, and of others.
 struct Likeness : protocol::Likeness {
     std::uint64_t syncs{}, timestamps{}, stimuli{}, texts{}, hardware{}, odd{};
     void see(const Sync&, Extent, const Stretch&) { ++syncs; }
@@ -128,8 +128,8 @@ struct Likeness : protocol::Likeness {
     void see(const Extension& p, Extent, const Stretch&) { odd += p.more || p.hardware ? 1 : 0; }
     void see(const Overflow&, Extent, const Stretch&) {}
 
-    /// In random bytes about 42 of 100 packets are reserved or have damage before them, in programs as few as 36. A
-    /// synchronisation packet outweighs that in a short stream, and so does text: four in ten random values are
+    /// In random bytes about 42 of 100 packets are reserved or have damage before them; in programs it can be only 36.
+    /// A synchronisation packet outweighs that in a short stream, and so does text: four in ten random values are
     /// characters.
     [[nodiscard]] bool convinces() const {
         const bool prints = stimuli >= 16 && 10 * texts >= 9 * stimuli;

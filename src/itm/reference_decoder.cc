@@ -56,7 +56,7 @@ private:
         std::size_t end = at_;
         while (end < stream_.size() && byte(end) == 0) ++end;
         if (end == stream_.size()) {
-            // Padding: no message.
+            // Padding is no message.
             end_damage(at_);
             at_ = end;
         } else if (end - at_ >= 5 && byte(end) == 0x80) {
@@ -254,7 +254,7 @@ private:
         }
         joins_ = false;
     }
-    /// A group: PC and address, each at most once, then the value, which completes it.
+    /// An access is a group: PC and address, each at most once, then the value, which completes it.
     void access(const Piece& p, unsigned id) {
         const std::uint32_t comparator = (id & 7U) >> 1;
         const bool value = id >= 16, address = !value && id % 2 == 1,

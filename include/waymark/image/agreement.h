@@ -15,7 +15,7 @@
 namespace waymark::image {
 
 enum class ElfMachine : std::uint8_t { arm, aarch64, x86_64 };
-/// `Arm (32 bits)`, `AArch64`, `x86-64`.
+/// Names such as `Arm (32 bits)`, `AArch64`, `x86-64`.
 [[nodiscard]] std::string_view name(ElfMachine machine);
 
 /// The result of comparing an ELF file with memory.
@@ -31,7 +31,7 @@ struct Agreement {
 };
 
 /// Compares a file with each map, in each state, and returns the best agreement: several programs may have been at one
-/// address. Zeros in memory are ignored, since recordings have zeros where nothing ran. Errors: as
+/// address. Zeros in memory are ignored, since recordings contain zeros where nothing ran. Errors: as
 /// `MemoryMap::add_elf`, but separate debug files are accepted.
 [[nodiscard]] Result<Agreement> agreement(const std::filesystem::path& path, std::uint64_t load_bias,
                                           std::span<const std::shared_ptr<const MemoryMap>> maps);

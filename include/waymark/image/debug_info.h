@@ -20,7 +20,7 @@ struct SourceLine {
     std::string file;
     std::uint32_t line{};
     /// Distinguishes several pieces of code of the line, in the compiler's own numbering (DWARF 5, 6.2.2; for a call
-    /// DW_AT_GNU_discriminator); 0: the only one, or not numbered.
+    /// DW_AT_GNU_discriminator); 0: there is only one piece, or pieces are not numbered.
     std::uint32_t discriminator{};
     friend bool operator==(const SourceLine&, const SourceLine&) = default;
 };
@@ -43,8 +43,8 @@ struct DeclaredFunction {
     friend bool operator==(const DeclaredFunction&, const DeclaredFunction&) = default;
 };
 
-/// The inlined calls that contain the code in [first, end), the outermost first: each is in the code of the one before
-/// it, the first in the function with the symbol.
+/// The inlined calls that contain the code in [first, end), the outermost first. Each call is in the code of the
+/// previous one; the first is in the function with the symbol.
 struct InlinedPlace {
     Address first{}, end{};
     std::vector<InlinedCall> calls{};
@@ -80,20 +80,21 @@ public:
     [[nodiscard]] std::optional<std::uint64_t> load_bias(Address at, std::uint64_t offset, std::uint64_t bytes) const;
     /// The source line of an address (without load bias). Reads debug information at first use.
     [[nodiscard]] std::optional<SourceLine> line(Address address);
-    /// All lines of which a statement begins at an address (without load bias), in the order of the line table, without
-    /// duplicates. In optimised code there can be several; `line` returns only the last row.
+    /// All lines with a statement that begins at an address (without load bias), in the order of the line table,
+    /// without duplicates. In optimised code there can be several; `line` returns only the last row.
     [[nodiscard]] std::vector<SourceLine> statements(Address address);
-    /// The inlined calls that contain an address (without load bias); `line` belongs to the last. The first lookup in a
-    /// compilation unit reads the whole unit; further lookups are O(log n).
+    /// The inlined calls that contain an address (without load bias); `line` belongs to the last call. The first lookup
+    /// in a compilation unit reads the whole unit; further lookups are O(log n).
     [[nodiscard]] InlinedPlace inlined(Address address);
     /// The function whose code is at an address (without load bias), after inlining; nullopt if debug information does
     /// not have its declaration. Reads as much as `inlined`.
     [[nodiscard]] std::optional<DeclaredFunction> function(Address address);
     /// Whether there is debug information. Searches for it at first use.
     [[nodiscard]] bool has_lines();
-    /// The separate file that contains it; empty: the file itself, or none. Searches for it at first use.
+    /// The separate file that contains the debug information; empty: the file itself, or none. Searches for it at first
+    /// use.
     [[nodiscard]] std::filesystem::path debug_file();
-    /// Empty if the file has none.
+    /// The build ID; empty if the file has none.
     [[nodiscard]] const std::vector<std::uint8_t>& build_id() const;
     /// Whether it is a program for StarCore (ELF machine 58), whose instructions are not decoded.
     [[nodiscard]] bool is_starcore() const;

@@ -5,8 +5,7 @@
 
 namespace waymark::image {
 
-/// A clause that says that the servers did not answer in time and are not asked again. Empty: they were not asked, or
-/// answered.
+/// A clause: the servers did not answer in time and are not asked again. Empty: they were not asked, or answered.
 [[nodiscard]] std::string silent_servers();
 
 }  // namespace waymark::image

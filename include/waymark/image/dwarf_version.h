@@ -5,7 +5,7 @@
 
 namespace waymark::image {
 
-/// The newest version of DWARF that a unit in the file itself has; 0: there is none, or the file cannot be read.
+/// The newest version of DWARF among the units in the file itself; 0: there is none, or the file cannot be read.
 [[nodiscard]] unsigned dwarf_version(const std::filesystem::path& path);
 
 }  // namespace waymark::image

@@ -39,7 +39,7 @@ struct GeneratedCodeFile {
     std::shared_ptr<const void> owner{};  ///< keeps GeneratedCode::code valid
 };
 
-/// A longer file is refused: it is something else.
+/// A longer file is refused: it cannot be a perf map.
 inline constexpr std::uint64_t max_perf_map_bytes = std::uint64_t{256} << 20;
 
 /// Malformed lines are omitted, with a problem. Errors: `not_found`, `unreadable`, `bad_format`: too long.
@@ -57,8 +57,8 @@ struct NamedPiece {
     friend auto operator<=>(const NamedPiece&, const NamedPiece&) = default;
 };
 
-/// For each address, the piece of code whose bytes agree best with a core's memory; among equal ones, and if bytes are
-/// not known, the last one.
+/// For each address, the piece of code whose bytes agree best with a core's memory. If several agree equally well, or
+/// bytes are not known, it is the last one.
 struct NamedPieces {
     std::vector<NamedPiece> pieces{};  ///< by address
     std::size_t doubtful = 0;  ///< number of pieces in the result for which memory has other bytes than the file

@@ -52,16 +52,16 @@ public:
         if (space.nse && !space.ns) return 4;
         return (space.nse ? 5U : space.ns ? 2U : 0U) + (space.hyp ? 1U : 0U);
     }
-    /// A space of the state with that number.
+    /// A space of the state with this number.
     [[nodiscard]] static constexpr isa::Space space(unsigned state) {
         const bool realm = state >= 5, hyp = realm ? state == 6 : state < 4 && (state & 1U) != 0;
         return {.ns = realm || state == 2 || state == 3, .hyp = hyp, .nse = state >= 4};
     }
     [[nodiscard]] constexpr bool has(unsigned state) const { return ((mask_ >> state) & 1U) != 0; }
-    /// Exactly the states with these numbers.
+    /// A filter for exactly the states with these numbers.
     [[nodiscard]] static SpaceFilter of(const std::vector<unsigned>& states_held);
-    /// For reports: `any`, `S`, `N`, `R`, `H`, `EL3`, else the states joined: `EL1S`, `EL2S`, `EL1N`, `EL2N`, `ROOT`,
-    /// `EL1R`, `EL2R` (EL1: not Hyp).
+    /// A name for reports: `any`, `S`, `N`, `R`, `H`, `EL3`, otherwise the names of the states joined: `EL1S`, `EL2S`,
+    /// `EL1N`, `EL2N`, `ROOT`, `EL1R`, `EL2R` (EL1: not Hyp).
     [[nodiscard]] std::string name() const;
     friend constexpr bool operator==(SpaceFilter, SpaceFilter) = default;
 
@@ -95,15 +95,16 @@ struct Region {
     std::optional<std::uint32_t> shadowed_by{};  ///< the section that is visible instead; absent: this one is
 };
 
-/// The address of a symbol, with or without the Thumb bit; nullopt if not known. An empty function knows none.
+/// The address of a symbol, with or without the Thumb bit; nullopt if not known. An empty function means that no symbol
+/// is known.
 using AddressOf = std::function<std::optional<std::uint64_t>(const std::string& name)>;
 
-/// See the file's head for the overlap rule. Building is single-threaded; after it the const members are thread-safe.
-/// Files are mapped into memory, not read: they must not change while the map lives (a file that is truncated under a
-/// mapping ends the program with SIGBUS). Movable; bytes that were returned stay valid after a move.
-/// `Space::context_id` and `vmid` do not select: use one map for each address space. Programs for other machines are
-/// only accepted in special cases: x86-64 for samples of branches, StarCore (names alone, in either byte order) for
-/// traces of a Debug and Profiling Unit.
+/// The head of this file has the rule for overlaps. Building is single-threaded; after it the const members are
+/// thread-safe. Files are mapped into memory, not read, so they must not change while the map exists (if a mapped file
+/// is truncated, the program ends with SIGBUS). Movable; returned bytes stay valid after a move. `Space::context_id`
+/// and `vmid` have no effect: use one map for each address space. Programs for other machines are accepted only in
+/// special cases: x86-64 for samples of branches, StarCore (only for names, in either byte order) for traces of a Debug
+/// and Profiling Unit.
 enum class Machines : std::uint8_t { arm, arm_and_x86_64, arm_and_starcore };
 
 class MemoryMap final : public isa::CodeReader {
@@ -118,9 +119,10 @@ public:
     /// Sets the machines whose ELF files add_elf() accepts; by default only ARM and AArch64.
     void accept(Machines machines);
 
-    /// Maps bytes [offset, offset + length) of a file at `address`; no `length`: the rest of the file. A shorter file
-    /// is mapped as far as it goes, with a note. `name` is for reports; empty: the file's. Errors: `not_found`,
-    /// `unreadable`; `bad_format`: the file has no byte of the range; `usage`: the range exceeds the address space.
+    /// Maps bytes [offset, offset + length) of a file at `address`; without `length`, the rest of the file. A shorter
+    /// file is mapped as far as it goes, with a note. `name` is for reports; empty: the file's name. Errors:
+    /// `not_found`, `unreadable`; `bad_format`: the file has no byte of the range; `usage`: the range exceeds the
+    /// address space.
     [[nodiscard]] Result<Added> add_file(const std::filesystem::path& path, Address address, std::uint64_t offset = 0,
                                          std::optional<std::uint64_t> length = std::nullopt, SpaceFilter space = {},
                                          std::string name = {});
@@ -130,11 +132,11 @@ public:
                                           std::string name = {});
 
     /// Maps the loadable segments of a little-endian ARM or AArch64 ELF file (32 or 64 bits; executable, shared object
-    /// or core) as far as the file holds their contents: .bss is not mapped. A relocatable file has no segments: its
-    /// executable sections are laid out one after another from `load_bias` on, in file order, each at its alignment,
-    /// the sections of a kernel module's start (.init…) last, and a note says where each one went. Branches are
-    /// relocated; a branch whose target is not known becomes a place without code, so that nothing is decoded wrongly.
-    /// Other relocations change no branch and are left out. `outside` knows what other files define. Addresses are the
+    /// or core) as far as the file has their contents: .bss is not mapped. A relocatable file has no segments. Its
+    /// executable sections are placed one after another from `load_bias` on, in file order, each at its alignment, but
+    /// the sections for a kernel module's start (.init…) last. A note states the address of each. Branches are
+    /// relocated. A branch with an unknown target becomes a place without code, so that nothing is decoded wrongly.
+    /// Other relocations change no branch and are omitted. `outside` resolves symbols of other files. Addresses are the
     /// file's plus `load_bias`, modulo 2^32 for 32-bit files. Errors: `not_found`, `unreadable`; `bad_format`: not ELF,
     /// damaged, or without contents (a separate debug file); `unsupported`: another machine or byte order.
     [[nodiscard]] Result<Added> add_elf(const std::filesystem::path& path, std::uint64_t load_bias = 0,
@@ -147,17 +149,18 @@ public:
     /// without Context ID and VMID, and returns their number. Called by one thread at a time, with room up to the end
     /// of the page (4 KiB); bytes that it returned are not requested again.
     using Ask = std::function<std::size_t(Address address, const isa::Space& space, std::span<std::uint8_t> into)>;
-    /// Called where no section contains an address; its bytes belong to no section of `sections()`.
+    /// Sets the callback for addresses that no section contains. The bytes it provides belong to no section in
+    /// `sections()`.
     void ask_beyond(Ask ask);
 
-    /// O(log n) in the number of pieces. The bytes end with their section, or where another section becomes visible;
-    /// they are valid as long as the map, and the section id is one of `sections()`.
+    /// The bytes at an address. They end with their section, or where another section becomes visible; they are valid
+    /// as long as the map, and the section id is an index into `sections()`. O(log n) in the number of pieces.
     [[nodiscard]] isa::Code at(Address address, const isa::Space& space) const override;
 
     [[nodiscard]] bool empty() const;
     /// All sections; the index is the id.
     [[nodiscard]] const std::vector<Section>& sections() const;
-    /// Which section is visible where, and which hides which, by address, then section.
+    /// Where each section is visible, and which section hides it elsewhere; sorted by address, then section.
     [[nodiscard]] std::vector<Region> regions() const;
 
 private:
@@ -167,10 +170,10 @@ private:
 
 /// The kind of an image file.
 enum class ImageKind : std::uint8_t { elf, raw };
-/// By the file's first four bytes. Errors: `not_found`, `unreadable`, `bad_format` (empty).
+/// Decides by the file's first four bytes. Errors: `not_found`, `unreadable`, `bad_format` (empty).
 [[nodiscard]] Result<ImageKind> recognise(const std::filesystem::path& path);
 
-/// `FILE[@ADDRESS]` as on the command line.
+/// An argument `FILE[@ADDRESS]` of the command line.
 struct ImageArgument {
     std::filesystem::path path;
     std::optional<Address> address{};

@@ -34,14 +34,14 @@ struct FileSearch {
     [[nodiscard]] std::vector<std::filesystem::path> debug_path() const;
     /// All folders with files by build ID, in search order.
     [[nodiscard]] std::vector<std::filesystem::path> build_id_folders() const;
-    /// Possible places of a file, the best first: in the folders with symbols if a build ID identifies it, at its
-    /// recorded name, by its build ID (empty: none), and in the folders with symbols otherwise.
+    /// Possible places of a file, the best first: in the folders with symbols if a build ID identifies it; at its
+    /// recorded name; by its build ID, unless it is empty; otherwise in the folders with symbols.
     [[nodiscard]] std::vector<std::filesystem::path> places(std::string_view file,
                                                             const std::vector<std::uint8_t>& build_id) const;
 };
 
-/// The place of a recorded file in a folder with a copy of the machine's files: never outside of the folder, however
-/// often the path goes up.
+/// The place of a recorded file in a folder with a copy of the machine's files. It is never outside of the folder, even
+/// if the path contains `..`.
 [[nodiscard]] std::filesystem::path place_below(const std::filesystem::path& folder,
                                                 const std::filesystem::path& recorded);
 
@@ -64,9 +64,9 @@ struct FoundFile {
 [[nodiscard]] Result<FoundFile> open_first(const std::vector<std::filesystem::path>& places,
                                            const std::vector<std::uint8_t>& build_id, const FileSearch& search);
 
-/// The file that was mapped under this name. Only if the environment variable DEBUGINFOD_URLS names servers, they are
-/// asked for a build that is found nowhere else; not again after they were silent for DEBUGINFOD_TIMEOUT seconds, or
-/// ten. Errors: as `open_first`, with a message that lists the places searched.
+/// The file that was mapped under this name. If the environment variable DEBUGINFOD_URLS names servers, they are asked
+/// for a build that is found nowhere else. They are not asked again after they were silent for DEBUGINFOD_TIMEOUT
+/// seconds, or ten. Errors: as `open_first`, with a message that lists the places searched.
 [[nodiscard]] Result<FoundFile> find_file(std::string_view file, const std::vector<std::uint8_t>& build_id,
                                           const FileSearch& search);
 
@@ -75,8 +75,8 @@ struct FoundFile {
 [[nodiscard]] Result<std::size_t> add_all_symbols(Symbols& symbols, const std::filesystem::path& path, DebugInfo& info,
                                                   std::uint64_t load_bias);
 
-/// Whether the symbols of all functions of a file are known: it, or its debug file, has a symbol table. A stripped file
-/// only has names of its exports. False also for a file that cannot be read.
+/// Whether the symbols of all functions of a file are known, because the file or its debug file has a symbol table. A
+/// stripped file has only the names of its exports. False also for a file that cannot be read.
 [[nodiscard]] bool has_symbol_table(const std::filesystem::path& path, DebugInfo& info);
 
 }  // namespace waymark::image

@@ -14,8 +14,8 @@ struct ProgramKind {
     bool position_independent{};  ///< can be loaded at any address: its type is ET_DYN
     bool dynamic{};               ///< it has a dynamic segment, so other files may be mapped when it runs
     Address entry{};              ///< entry point, before the load bias; without the Thumb bit
-    /// Architecture of the cores that it was built for, from its attributes (.ARM.attributes): `ARMv7E-M`; empty if it
-    /// has none.
+    /// Architecture of the cores for which the file was built, from its attributes (.ARM.attributes): `ARMv7E-M`; empty
+    /// if it has none.
     std::string architecture{};
 };
 

@@ -35,7 +35,7 @@ struct SymbolOffset {
     Symbol symbol;
 };
 
-/// What an ELF file says about the contents of an address ($a, $t, $d, $x: "mapping symbols").
+/// The contents of an address according to an ELF file ($a, $t, $d, $x: "mapping symbols").
 enum class Contents : std::uint8_t { a32, t32, a64, data };
 /// Nothing: data.
 [[nodiscard]] constexpr std::optional<isa::Isa> instruction_set(Contents contents) {
@@ -48,9 +48,10 @@ enum class Contents : std::uint8_t { a32, t32, a64, data };
     return std::nullopt;
 }
 
-/// Symbols of any number of files. If files or symbols overlap, the innermost symbol wins; among those with the same
-/// address a function wins over an object, an object over untyped symbols, then a global one, then one with a size,
-/// then the one added first. Building is single-threaded; afterwards lookups are thread-safe.
+/// Symbols of any number of files. If files or symbols overlap, a lookup finds the innermost symbol. Among symbols with
+/// the same address, the order is: functions, objects, untyped symbols; then global symbols before others; then symbols
+/// with a size before others; then the order of addition. Building is single-threaded; afterwards lookups are
+/// thread-safe.
 class Symbols {
 public:
     Symbols();
@@ -69,15 +70,16 @@ public:
     /// The same for a file in memory; `name` replaces the path in messages.
     [[nodiscard]] Result<std::size_t> add_elf_bytes(std::vector<std::uint8_t> file, std::uint64_t load_bias,
                                                     std::string name);
-    /// Sets the table that is used where this one has no symbol: the names of files below the names of generated code.
+    /// Sets the table that is used where this one has no symbol: names from files, below the names of generated code.
     void set_base(std::shared_ptr<const Symbols> base);
-    /// Adds one symbol. `bytes` 0: up to the next symbol.
+    /// Adds one symbol. If `bytes` is 0, it extends up to the next symbol.
     void add(std::string linkage_name, Address address, std::uint64_t bytes, SymbolKind kind);
 
     /// The symbol that contains an address: within its size, or without a size, before the next symbol and the end of
     /// its ELF section. O(log n).
     [[nodiscard]] std::optional<SymbolOffset> find(Address address) const;
-    /// Code at [first, first + bytes) comes from `file` (a path), from the byte at `offset` on. Areas do not overlap.
+    /// The code at [first, first + bytes) comes from `file` (a path), from the byte at `offset` on. Areas do not
+    /// overlap.
     void add_area(const std::string& file, Address first, std::uint64_t bytes, std::uint64_t offset);
     struct Area {
         std::string_view file;  ///< as given
@@ -87,24 +89,26 @@ public:
     };
     /// The area that contains an address. O(log n).
     [[nodiscard]] std::optional<Area> area(Address address) const;
-    /// The stretch without symbols that contains an address, after a function in the same area.
+    /// A stretch without symbols, after a function in the same area.
     struct Nameless {
         std::string name;   ///< name of the nearest symbol before it, marked approximate
         Address address{};  ///< its beginning: the end of that function
     };
-    /// nullopt if a symbol contains the address, no function precedes it in its area, or it is in no area.
+    /// The stretch that contains an address. nullopt if a symbol contains the address, no function precedes it in its
+    /// area, or it is in no area.
     [[nodiscard]] std::optional<Nameless> before(Address address) const;
     /// A name for an address outside of all symbols: from the preceding function in the same area, or else from the
     /// file and the offset in it, with the mark `?`: `qsort+0x1a4?`, `libc.so.6+0x12a40?`. Empty if no area contains
     /// it.
     [[nodiscard]] std::string approximate(Address address) const;
-    /// `main`, `main+0x10`, `approximate` if no symbol contains it, or empty.
+    /// A name such as `main` or `main+0x10`; `approximate` if no symbol contains the address, or empty.
     [[nodiscard]] std::string text(Address address) const;
 
-    /// The address of a symbol by its linkage name or else its demangled name; a global one before a local one.
+    /// The address of a symbol by its linkage name, otherwise by its demangled name; global symbols come before local
+    /// ones.
     [[nodiscard]] std::optional<Address> address_of(std::string_view name) const;
-    /// The same, or else the only function whose demangled name without parameters matches: `sort` for `sort(int*,
-    /// int)`. nullopt if several functions have that name. O(n) if the name is not complete.
+    /// The same, and otherwise the only function whose demangled name without parameters matches: `sort` for
+    /// `sort(int*, int)`. nullopt if several functions have that name. O(n) if the name is not complete.
     [[nodiscard]] std::optional<Address> function_called(std::string_view name) const;
     /// The contents at an address according to mapping symbols; nullopt if no mapping symbol precedes it in its ELF
     /// section.

@@ -25,7 +25,7 @@ enum class A64Data : std::uint8_t {
     set,   ///< memory set
 };
 
-/// The part of a core that executes it; latencies are given for each.
+/// The part of a core that executes the instruction; latencies are given for each.
 enum class A64Work : std::uint8_t {
     integer,
     multiply,
@@ -59,10 +59,10 @@ struct A64Instruction {
     bool sve = false;             ///< SVE and SME
     bool system_call = false;     ///< SVC
     bool undefined = false;       ///< UDF, or not allocated
-    /// Completes only with at least one access to memory. Not set if there may be none: store exclusive, and predicated
-    /// accesses.
+    /// Whether it completes only with at least one access to memory. Not set if there may be no access: store
+    /// exclusive, and predicated accesses.
     bool must_access = false;
-    /// May begin and not complete, because of an access or because no core passes it.
+    /// Whether it may begin and not complete, because of an access or because no core passes it.
     bool may_fault = false;
     friend bool operator==(const A64Instruction&, const A64Instruction&) = default;
 };
@@ -71,7 +71,7 @@ struct A64Instruction {
 /// without a row is `undefined`.
 [[nodiscard]] A64Instruction decode_a64(std::uint32_t word);
 
-/// False: decode_a64 classifies it as no branch. Faster than decode_a64, and true for few other instructions.
+/// False: decode_a64 classifies the word as no branch. Faster than decode_a64, and true for few other instructions.
 [[nodiscard]] bool may_be_a64_branch(std::uint32_t word);
 
 /// The names of the rows, in order; for a test that all of them occur.

@@ -11,12 +11,12 @@
 namespace waymark::isa {
 
 /// The architecture profile of a core. Exception numbers and some packets depend on the profile, and no register of a
-/// trace unit tells it.
+/// trace unit shows it.
 enum class CoreProfile : std::uint8_t { a, r, m };
 
 /// The profile of a core with this name (`Cortex-M33`, `arm,cortex-m33`) or architecture (`ARMv8.1-M`, `ARMv7E-M`);
-/// nullopt if the name is not known. Case, and separators between letters and digits, are ignored. For a number that
-/// the table lacks, the letter of the family gives the profile (`Cortex-A9999`).
+/// nullopt if the name is not known. Case, and separators between letters and digits, are ignored. For a number that is
+/// not in the table, the letter of the family gives the profile (`Cortex-A9999`).
 [[nodiscard]] std::optional<CoreProfile> core_profile(std::string_view core);
 
 /// The name of the core with these fields of MIDR; empty: not known.

@@ -38,12 +38,13 @@ struct Instruction {
     friend bool operator==(const Instruction&, const Instruction&) = default;
 };
 
-/// True when a halfword is the first of a 32-bit Thumb instruction.
+/// Whether a halfword is the first of a 32-bit Thumb instruction.
 [[nodiscard]] constexpr bool is_thumb_32(std::uint32_t halfword) { return (halfword & 0xf800U) >= 0xe800U; }
 
 /// Classifies one instruction. `opcode` is written as in section 1.3: the word for A32 and A64, the halfword for 16-bit
-/// Thumb, `first << 16 | second` for 32-bit Thumb (`thumb_32` tells which, from `is_thumb_32`). In Jazelle, and in
-/// x86-64, which decode_at() reads, nothing is a waypoint and `bytes` is 0. Targets wrap at 32 bits, A64 targets at 64.
+/// Thumb, `first << 16 | second` for 32-bit Thumb (`thumb_32`, from `is_thumb_32`, shows which of the two it is). In
+/// Jazelle, and in x86-64, which decode_at() reads, no instruction is a waypoint and `bytes` is 0. Targets wrap at 32
+/// bits, A64 targets at 64.
 [[nodiscard]] Instruction decode_instr(Address address, Isa isa, std::uint32_t opcode, bool thumb_32,
                                        const DecodeOptions& options);
 
@@ -62,7 +63,8 @@ struct Fetched {
 /// Fetches the instruction at `address`; its two halves may be in different sections. Instructions are little-endian.
 [[nodiscard]] Fetched fetch(const CodeReader& code, const Space& space, Address address, Isa isa);
 
-/// `fetch` for instructions of one space that are mostly adjacent: it asks the reader again where the last memory ends.
+/// `fetch` for instructions of one space that are mostly adjacent: it asks the reader again only at the end of the last
+/// piece of memory.
 class Fetcher {
 public:
     /// Both are borrowed.

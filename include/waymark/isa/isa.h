@@ -25,14 +25,14 @@ enum class Isa : std::uint8_t { a32, t32, tee, jazelle, a64, x86_64 };
     return "?";
 }
 
-/// The parts of a core's state that select the memory an address belongs to.
+/// The parts of a core's state that select the memory to which an address belongs.
 struct Space {
     bool ns{};                                  ///< Non-secure
     bool hyp{};                                 ///< Hyp mode (EL2)
     std::optional<std::uint32_t> context_id{};  ///< where traced
     std::optional<std::uint32_t> vmid{};        ///< where traced
     bool nse{};                                 ///< Root or, with `ns`, Realm
-    /// A number that CodeReader::view substitutes for all of them. 0: none.
+    /// A number that CodeReader::view substitutes for all other members. 0: none.
     std::uint32_t number{};
     friend bool operator==(const Space&, const Space&) = default;
 };
@@ -43,17 +43,17 @@ struct Code {
     std::uint32_t section{};  ///< identifies the image: two sections may have different code at one address
 };
 
-/// Gives program bytes to decoders, which therefore need not know ELF. Implementations always return the same bytes
-/// while a decoder uses them, and are thread-safe.
+/// Gives program bytes to decoders, which therefore need not know ELF. While a decoder uses an implementation, it
+/// always returns the same bytes; implementations are thread-safe.
 class CodeReader {
 public:
     virtual ~CodeReader() = default;
     /// The bytes from `address` on, as visible in `space`.
     [[nodiscard]] virtual Code at(Address address, const Space& space) const = 0;
-    /// `space` reduced to what the results depend on: two spaces with one view see the same memory. `at` also accepts a
-    /// view, with the same result.
+    /// `space` reduced to the members on which the results depend: two spaces with one view see the same memory. `at`
+    /// also accepts a view, with the same result.
     [[nodiscard]] virtual Space view(const Space& space) const { return space; }
-    /// Whether a section (Code::section) that two numbered views have at some address is in both completely, with the
+    /// Whether a section (Code::section) that two numbered views have at some address is completely in both, with the
     /// same contents.
     [[nodiscard]] virtual bool whole_sections() const { return false; }
 };

@@ -12,19 +12,19 @@ namespace waymark::isa {
 /// Maximum size of an IT instruction with all instructions that it covers.
 inline constexpr unsigned longest_it_block = 2 + 3 * 4;
 /// Maximum distance from an IT instruction's own address to the beginning of an instruction that it makes conditional.
-/// 0: the halfword is not one, or makes nothing conditional.
+/// 0: the halfword is not an IT instruction, or makes nothing conditional.
 [[nodiscard]] constexpr unsigned it_block_bytes(std::uint32_t halfword) {
     const std::uint32_t mask = halfword & 0xfU;
     if ((halfword & 0xff00U) != 0xbf00U || mask == 0 || (halfword >> 4 & 0xfU) >= 0xe) return 0;
     return 2 + 4 * (3U - static_cast<unsigned>(std::countr_zero(mask)));
 }
 
-/// Tracks which instructions of a walk are conditional by an earlier IT instruction. A walk that begins inside an IT
-/// block does not see the IT instruction.
+/// Tracks which instructions of a walk are conditional because of an earlier IT instruction. A walk that begins inside
+/// an IT block does not see the IT instruction.
 class ItBlock {
 public:
-    /// The next instruction of the walk. True: an IT instruction may prevent its execution, so that even a permanently
-    /// undefined one may be passed.
+    /// Takes the next instruction of the walk. Returns true if an IT instruction may prevent its execution, so that
+    /// execution may pass even a permanently undefined instruction.
     bool next(const Fetched& instruction, Isa isa) {
         if (isa == Isa::a32 || isa == Isa::a64) return false;
         if (left_ != 0) {

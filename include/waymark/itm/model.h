@@ -16,8 +16,8 @@ struct ModelConfig {
     Config config{};
     bool timestamps = true;           ///< a local timestamp after each message
     std::uint64_t sync_messages = 0;  ///< number of messages between synchronisation packets; 0: none
-    /// The port takes one byte in `cycles_per_byte` cycles, and the FIFO has room for `fifo_bytes`; messages that do
-    /// not fit are lost. 0: none is lost.
+    /// The port takes one byte in `cycles_per_byte` cycles, and the FIFO has room for `fifo_bytes`; messages for which
+    /// there is no room are lost. 0: no message is lost.
     std::uint64_t fifo_bytes = 0, cycles_per_byte = 1;
     bool keep_truth = true;  ///< stores the expected messages; off in recordings, which may be long
 };
@@ -26,8 +26,8 @@ class Model {
 public:
     explicit Model(const ModelConfig& config) : config_(config) {}
 
-    /// An event in a cycle, which must not be before that of the previous message. The fields of `message` that belong
-    /// to its kind are sent: text, sample, exception, access, counters or time (also its upper bits).
+    /// Adds an event in a cycle, which must not be before the cycle of the previous message. Of `message`, the fields
+    /// of its kind are sent: text, sample, exception, access, counters or time (with its upper bits).
     void tell(std::uint64_t cycle, protocol::Message message);
     /// A synchronisation packet, as sent when the unit is enabled.
     void sync();

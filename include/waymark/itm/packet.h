@@ -66,7 +66,7 @@ struct LocalTimestamp {
     bool operator==(const LocalTimestamp&) const = default;
 };
 
-/// The same in one byte: synchronous, 1 to 6.
+/// A timestamp in one byte: synchronous, 1 to 6.
 struct ShortTimestamp {
     static constexpr PacketInfo info{
         .name = "SHORT-TIMESTAMP", .section = "1", .value = 0x00, .mask = 0x8f, .max_bytes = 1};
@@ -90,7 +90,7 @@ struct GlobalTimestamp1 {
         w.field("bits", p.bits_27_0, NumberField<1, 4>{});
     }
     [[nodiscard]] constexpr std::uint32_t time() const { return bits_27_0.value & 0x3ff'ffffU; }
-    /// Number of low bits of the time that it replaces.
+    /// Number of low bits of the time that the packet replaces.
     [[nodiscard]] constexpr unsigned width() const { return bits_27_0.bytes == 4 ? 26U : 7U * bits_27_0.bytes; }
     [[nodiscard]] constexpr bool clock_changed() const { return (bits_27_0.value >> 26 & 1U) != 0; }
     /// Whether the bits above changed too: a GLOBAL-TIMESTAMP-2 follows.
@@ -111,7 +111,8 @@ struct GlobalTimestamp2 {
     bool operator==(const GlobalTimestamp2&) const = default;
 };
 
-/// Without further bytes, and from a software source: the page of stimulus ports. Others are reserved.
+/// If it has no further bytes and comes from a software source: the page of stimulus ports. Other extensions are
+/// reserved.
 struct Extension {
     static constexpr PacketInfo info{.name = "EXTENSION", .section = "2", .value = 0x08, .mask = 0x0b, .max_bytes = 5};
     bool more{}, hardware{};
@@ -148,7 +149,7 @@ using Packets = wire::PacketList<Overflow, ShortTimestamp, LocalTimestamp, Globa
 using Packet = std::variant<Overflow, ShortTimestamp, LocalTimestamp, GlobalTimestamp1, GlobalTimestamp2, Extension,
                             HardwareSource, Stimulus, Sync>;
 
-/// Whether a nonzero header begins no packet, which is true for 18 of 256.
+/// Whether a nonzero header begins no packet, which is the case for 18 of 256.
 [[nodiscard]] WM_INLINE constexpr bool is_reserved(std::uint8_t header) {
     if ((header & 3U) != 0) return false;
     if ((header & 0xfU) == 4) return header != 0x94 && header != 0xb4;

@@ -1,7 +1,7 @@
-/// Parses bytes to packets (docs/spec/itm.md, 3). Unlike other parsers, this one does not wait for synchronisation
-/// packets, because many units never send any: it tries a packet at the first byte of a stream, and after a byte that
-/// begins no packet at the next one. SourceState::confirmed() tells packets whose position a synchronisation packet
-/// confirms.
+/// Parses bytes to packets (docs/spec/itm.md, 3). This parser, unlike others, does not wait for synchronisation
+/// packets, because many units never send any. It tries a packet at the first byte of a stream; after a byte that
+/// begins no packet, it tries at the next one. SourceState::confirmed() shows whether a synchronisation packet confirms
+/// the position of packets.
 #pragma once
 
 #include <algorithm>
@@ -109,7 +109,7 @@ private:
             at_ = at_ + parsed.bytes;
         }
     }
-    /// A run of zeros: up to the end of a synchronisation packet, or to a byte that may begin another packet.
+    /// Counts a run of zeros: up to the end of a synchronisation packet, or to a byte that may begin another packet.
     const std::uint8_t* count_zeros(const std::uint8_t* at, const std::uint8_t* end) {
         for (; at != end; ++at) {
             if (*at == 0) {

@@ -43,17 +43,17 @@ public:
     /// Whether a synchronisation packet came, without damage after it: then packets certainly begin where they are
     /// read. Otherwise this is an assumption.
     [[nodiscard]] bool confirmed() const { return confirmed_; }
-    /// 0 to 255; nullopt after lost bytes, until a packet gives the page.
+    /// The port number, 0 to 255; nullopt after lost bytes, until a packet gives the page.
     [[nodiscard]] std::optional<unsigned> port(const Stimulus& p) const {
         if (!page_) return {};
         return *page_ * 32U + p.port;
     }
     /// Sum of the cycles of all local timestamps since the first packet.
     [[nodiscard]] std::uint64_t local() const { return local_; }
-    /// Whether nothing was lost before. Otherwise `local` is a lower bound: timestamps were lost, or one counted from
-    /// an unknown point.
+    /// Whether nothing was lost before. Otherwise `local` is a lower bound: timestamps were lost, or one of them
+    /// counted from an unknown point.
     [[nodiscard]] bool exact() const { return exact_; }
-    /// nullopt while the upper bits are not known.
+    /// The global time; nullopt if the upper bits are not known.
     [[nodiscard]] std::optional<std::uint64_t> global() const {
         if (!high_known_) return {};
         return global_;
