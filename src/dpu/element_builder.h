@@ -31,7 +31,8 @@ public:
         count<Sample>(at);
     }
 
-    // A raw pair does not show the context it leads to: a context entry after it does, if the context changed (5.3).
+    // A raw pair does not show the context to which it leads. If the context changed, a context entry after the pair
+    // shows it (5.3).
     WM_INLINE void operator()(const RawPair& e, const EntryExtent& at) {
         show_context(change(ElementKind::pair, e.source, e.destination, at));
         after_pair_ = true;

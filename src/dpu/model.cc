@@ -146,7 +146,8 @@ void Model::Unit::find_plain(const CycleInput& in) {
     planned_ = false;
 }
 
-/// Finds the counters that count while nothing changes: of the unit's own events, only events of the clock.
+/// Finds the counters that count while nothing changes. Among the unit's own events, only events of the clock occur
+/// then.
 void Model::Unit::plan() {
     planned_ = true;
     plan_size_ = 0;
@@ -271,7 +272,7 @@ void Model::Unit::outputs(const CycleInput& in) {
         route(registers_.mr.drtb, static_cast<Action>(registers_.cr.detb));
     }
     output_.pic = {((level | lines_pulsed_) & 1U) != 0, ((level | lines_pulsed_) & 2U) != 0};
-    // Pulses and bursts must be seen once only: the next cycle is computed in full.
+    // Pulses and bursts must be seen only once, so the next cycle is computed in full.
     dirty_output_ = lines_pulsed_ != 0 || output_.debug_request || !output_.bursts.empty() || !output_.nexus.empty() ||
                     !output_.errors.empty();
 }

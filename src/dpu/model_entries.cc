@@ -159,7 +159,7 @@ void Model::Unit::context_entry_if_due() {
     if (!due()) return;
     context_due_ = false;
     if (!emit(ContextEntry{now}, now_)) {
-        // A gap entry will request it again.
+        // A gap entry will request the context entry again.
         shown_ = now;
         shown_matches_ = id_match(now_);
     }
@@ -200,7 +200,7 @@ bool Model::Unit::emit(const E& entry, const CoreContext& context, std::optional
     return true;
 }
 
-/// Entries for the buffer also go to the Nexus interface (NXMODE 01, 11); execution sets do not.
+/// Entries for the buffer also go to the Nexus interface (NXMODE 01, 11), except entries of execution sets.
 void Model::Unit::mirror(const Entry& entry, const CoreContext& context, std::optional<ItemKind> kind) {
     if (registers_.tc.nexus_mode() == NexusMode::raw || kind == ItemKind::exec_set) return;
     nexus_.entry(entry, context, kind ? std::optional(NexusPort::branch_type(*kind)) : std::nullopt);

@@ -32,7 +32,7 @@ void Model::Unit::apply_writes(const CycleInput& in) {
     const std::size_t periods = periods_.size();
     for (const Write& w : writes_) apply(w, in);
     writes_.clear();
-    // Values written after EN in the same cycle also apply from there.
+    // Values that are written after EN in the same cycle apply from the same place on.
     if (periods_.size() != periods) periods_.back().initial = counters_.values();
     note_filter();
 }
@@ -44,7 +44,7 @@ void Model::Unit::apply(const Write& w, const CycleInput& in) {
     const auto about = Registers::find(w.offset);
     if (!about || about->access == Permission::read_only) return;
     if (w.offset == DpMr::offset) {
-        // TBF is live; all other bits are cleared by writing 1.
+        // TBF shows the present state; all other bits are cleared by writing 1.
         registers_.mr = from_value<DpMr>(to_value(registers_.mr) & ~w.value);
         causes_ = (to_value(registers_.mr) & routed_causes) != 0;
         return;
@@ -59,7 +59,7 @@ void Model::Unit::apply(const Write& w, const CycleInput& in) {
         if (Register::offset == w.offset) r = from_value<Register>(without_reserved<Register>(w.value));
     });
     counters_.control_written(registers_, w.offset, tcen_a != registers_.tac.tcen || tcen_b != registers_.tbc.tcen);
-    // Also while tracing is off: the registers then no longer describe what the trace counted.
+    // This applies even while tracing is off: the registers then no longer describe what the trace counted.
     const bool has_trace = traced_before() || (!registers_.tc.en && !periods_.empty());
     for (unsigned i = 0; has_trace && i < counter_count; ++i) {
         const CounterLogic::Control &was = before[i], &is = counters_.control(i);
@@ -226,7 +226,7 @@ std::uint32_t Model::Unit::read(std::uint32_t offset) const {
         const auto about = Registers::find(w.offset);
         if (w.offset != offset || !about || about->access != Permission::read_write) continue;
         if (offset == DpTc::offset) {
-            // EN and TMPDIS are more than plain fields.
+            // EN and TMPDIS have effects beyond their values.
             DpTc next = from_value<DpTc>(without_reserved<DpTc>(w.value));
             if (r.tc.en) keep_locked(next, r.tc);
             next.en = r.tc.en;

@@ -210,7 +210,7 @@ private:
     bool hold_due_ = false;       ///< tracing is held, and no pad marks the place yet
     std::uint32_t lost_ = 0;      ///< entries since the last gap entry
     std::uint64_t shadow_busy_until_ = 0, bus_free_at_ = 0;
-    /// Counted in the next cycle: requests and losses of this cycle.
+    /// Requests and losses of this cycle, which are counted in the next cycle.
     std::uint64_t low_ = 0, high_ = 0, lost_now_ = 0;
 
     // The fast path: counters that count something while nothing changes.

@@ -9,7 +9,7 @@
 
 namespace waymark::dpu {
 
-/// In any case.
+/// Compares names, ignoring case.
 inline bool same_name(std::string_view a, std::string_view b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                       [](unsigned char x, unsigned char y) { return std::toupper(x) == std::toupper(y); });

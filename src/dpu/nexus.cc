@@ -42,7 +42,7 @@ private:
     unsigned bits_ = 0;
 };
 
-/// Unpacks fields from bytes. A field that does not fit is an error that sticks; later reads give 0.
+/// Unpacks fields from bytes. After a field that does not fit, the reader stays in error, and later reads return 0.
 class FieldReader {
 public:
     explicit FieldReader(Bytes bytes) : bytes_(bytes) {}

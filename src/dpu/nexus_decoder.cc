@@ -7,7 +7,7 @@
 
 namespace waymark::dpu::nexus {
 
-/// Converts messages to the entries they were made from, and these to elements.
+/// Converts messages to the original entries, and these to elements.
 class Decoder::Machine {
 public:
     Machine(std::optional<TraceMode> mode, bool shows_did, ElementSink& out, const StartState& start)
@@ -84,7 +84,7 @@ private:
         const bool of_pair = pending_ && pending_->change && !pending_->loop;
         if (!of_pair) settle();
         context_ = context;
-        // In these modes, pairs themselves show their destination context.
+        // In these modes, the pairs themselves show their destination context.
         if (of_pair && (changes() || mode_ == TraceMode::eonce_comp)) return settle();
         settle();
         builder_(ContextEntry{context}, at);
@@ -117,7 +117,7 @@ private:
                 next.values[i] = ((values_ ? (*values_)[i] : 0) - meaning.data[i]) & counter_mask;
         values_ = next.values;
         pending_ = next;
-        // Other modes read counters only at samples; in them a pair after a sample is complete.
+        // Other modes read counters only at samples, so a pair after a sample is complete.
         if (!changes() || meaning.tag == Tag::sample_counters) settle();
     }
 

@@ -39,7 +39,7 @@ void add_counting(const Registers& r, std::vector<std::string>& out) {
     if (out.empty()) out.emplace_back("no counter has an event set");
 }
 
-/// What it traces.
+/// Describes what the unit traces.
 void add_tracing(const Registers& r, std::vector<std::string>& out) {
     if (!r.tc.en) {
         out.emplace_back("tracing is off at the end");

@@ -27,7 +27,7 @@ constexpr std::uint64_t longest_pause = 1000;
 
 Error bad(std::string message) { return {Errc::bad_format, std::move(message), {}}; }
 
-/// Text from a file, made fit for a message.
+/// Text from a file, escaped and shortened for a message.
 std::string shown(std::string_view text) {
     std::string out = "'";
     for (const char c : text.substr(0, shown_bytes)) out += c >= ' ' && c < 0x7f ? c : '?';

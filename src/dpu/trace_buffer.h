@@ -1,5 +1,5 @@
 /// The trace write buffer: eight lines of 256 bits and the line being assembled (docs/spec/dpu.md, section 5.6). Its
-/// state is one number: the words it holds.
+/// state is one number: the number of words in it.
 #pragma once
 
 #include <algorithm>

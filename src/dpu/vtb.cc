@@ -8,7 +8,7 @@ namespace waymark::dpu {
 
 namespace {
 
-/// The `bytes` bytes of a ring that end at `end`.
+/// The last `bytes` bytes before `end` in a ring.
 std::vector<Stretch> ring(std::uint64_t size, std::uint64_t end, std::uint64_t bytes) {
     std::vector<Stretch> out;
     const std::uint64_t newer = std::min(bytes, end), older = bytes - newer;
@@ -97,8 +97,8 @@ std::vector<std::optional<std::uint64_t>> period_starts(const VtbState& state, c
 Readout::Piece Readout::take(std::uint32_t tw, bool wrapped) {
     Piece out;
     const std::uint64_t from = line_of(at_) - line_of(tsa_), to = line_of(tw) - line_of(tsa_);
-    // The ring wrapped and passed the place where reading stopped: unread bytes from there are gone, and so are all
-    // earlier ones.
+    // The ring wrapped and passed the place where reading stopped: the unread bytes from there on, and all earlier
+    // ones, are lost.
     out.overrun = wrapped && to > from;
     const std::uint64_t bytes = out.overrun ? size_ : wrapped || to < from ? to + size_ - from : to - from;
     out.stretches = ring(size_, to, bytes);

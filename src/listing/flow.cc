@@ -43,7 +43,7 @@ std::optional<std::uint32_t> known_cycles(std::uint32_t cycles) {
     return cycles == flow::no_cycles ? std::nullopt : std::optional(cycles);
 }
 
-/// Describes a mark; `lost`: whether flow is unknown after it.
+/// Describes a mark. `lost`: whether flow is unknown after it.
 EventText describe_mark(const flow::Mark& mark) {
     using Kind = flow::Mark::Kind;
     const auto transaction = [](const char* detail, const char* sentence) {
@@ -126,7 +126,7 @@ EventText describe(const flow::What& what, const pipeline::StreamInfo& stream) {
                     fmt::format("timestamp {:#x}{}", e.value, e.frequency_changed ? ", clock frequency changed" : ""),
                     known_cycles(e.cycles)};
             } else if constexpr (std::is_same_v<T, flow::Exception>) {
-                // Trace without exception numbers has types of its own for exceptions that a vector table does not
+                // Trace without exception numbers has separate types for exceptions that a vector table does not
                 // contain.
                 constexpr std::uint32_t last_number = 495;
                 const bool numbered = e.type->number <= last_number;
@@ -192,7 +192,7 @@ std::string_view atom(const flow::Block& block, const flow::Range& range) {
     return range.taken() ? "E" : "N";
 }
 
-/// Kind of a block's last instruction, for readers.
+/// The kind of a block's last instruction, for readers.
 std::string_view kind(const flow::Block& b) {
     using flow::Block;
     if (b.end == flow::End::not_a_waypoint) return (b.flags & Block::own_outcome) != 0 ? "" : "(cut short)";

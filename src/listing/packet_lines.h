@@ -68,7 +68,7 @@ void write_row(Row out, const PacketColumns& columns, const PacketLine& p, std::
     out.end();
 }
 
-/// Writes packets of the requested types, and counts all.
+/// Writes packets of the requested types, and counts all packets.
 class PacketLines {
 public:
     PacketLines(TextSink& out, LineFormat format, const PacketColumns& columns, const PacketTypes& types)

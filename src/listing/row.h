@@ -1,8 +1,8 @@
 /// Rows of a listing. A function describes the cells of a row once, each by a call with its name, whether its value is
 /// known, and the value. A writer turns the calls into a row of tab-separated values, a JSON object, or the names of
-/// the columns. The writers are fast enough for millions of lines, which general formatting is not.
-/// bench/text_row_rates.cc: a row of `spe records --format tsv` takes 38 ns, and 778 ns with one call of fmt for the
-/// row (g++ 12, -O3); the whole command takes 140 ns for each record (docs/performance.md).
+/// the columns. The writers are fast enough for millions of lines; general formatting is not. bench/text_row_rates.cc:
+/// a row of `spe records --format tsv` takes 38 ns, but 778 ns with one call of fmt for the row (g++ 12, -O3); the
+/// whole command takes 140 ns for each record (docs/performance.md).
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class RowText {
 public:
     [[nodiscard]] std::string_view view() const { return {text_.data(), size_}; }
     void clear() { size_ = 0; }
-    /// Room for the next `bytes`; taken() tells how many were used.
+    /// Room for the next `bytes`; taken() states how many were used.
     [[nodiscard]] char* room(std::size_t bytes) {
         if (text_.size() - size_ < bytes) text_.resize(std::max(text_.size() * 2, size_ + bytes));
         return text_.data() + size_;
@@ -48,10 +48,11 @@ private:
     std::size_t size_ = 0;
 };
 
-/// Room that put_decimal() and put_hexadecimal() may write to, even if they use less: copies of fixed length are fast.
+/// Room that put_decimal() and put_hexadecimal() may write to, even if they use less of it: copies of fixed length are
+/// fast.
 inline constexpr std::size_t number_room = 24;
 
-/// 00, 01, … 99.
+/// The texts 00, 01, … 99.
 inline constexpr auto decimal_pairs = [] {
     std::array<char, 200> out{};
     for (std::size_t i = 0; i < 100; ++i) {
@@ -83,7 +84,7 @@ inline constexpr auto decimal_pairs = [] {
 }
 /// The same, with 0x.
 [[nodiscard]] WM_INLINE char* put_hexadecimal(char* at, std::uint64_t value) {
-    // Converts eight digits at a time: a byte for each, then digits above 9 are moved on to the letters.
+    // Converts eight digits at a time: each digit becomes a byte, and digits above 9 are then moved to the letters.
     const auto eight = [](std::uint64_t half) __attribute__((always_inline)) {
         half = (half & 0xffff) | (half & 0xffff0000) << 16;
         half = (half & 0x000000ff'000000ff) | (half & 0x0000ff00'0000ff00) << 8;
@@ -110,10 +111,10 @@ inline constexpr auto decimal_pairs = [] {
     return at + 10;
 }
 
-/// The values that determine a text which rows have in common.
+/// The values that determine a text shared by several rows.
 using SameKey = std::array<std::uint64_t, 9>;
 
-/// Texts that many rows have in common: formatted once, then copied.
+/// Texts that several rows share: formatted once, then copied.
 class SameTexts {
 public:
     static constexpr std::size_t parts = 4, text_bytes = 1200, copy_bytes = 32;
@@ -129,8 +130,7 @@ public:
                 std::memcpy(at + (from - first), &text_[from], copy_bytes);
             return at + (end - first);
         }
-        /// Parts are remembered in order. If one does not fit, those after it, which begin at its end, do not fit
-        /// either.
+        /// Parts are remembered in order. If one does not fit, later parts, which begin at its end, do not fit either.
         void remember(std::size_t part, std::string_view written) {
             const std::size_t first = begin(part);
             if ((part != 0 && ends_[part - 1] == 0) || first + written.size() > text_bytes) return;
@@ -174,7 +174,7 @@ private:
     std::vector<Text> texts_ = std::vector<Text>(texts);
 };
 
-/// For rows whose cells are formatted anew each time.
+/// The text cache for rows whose cells are formatted each time.
 struct NoSame {
     [[nodiscard]] char* put(std::size_t, char*) const { return nullptr; }
     void remember(std::size_t, std::string_view) {}
@@ -205,12 +205,12 @@ private:
 /// The rising numbers of a row, in order.
 using TsvNumbers = std::array<RisingNumber, 2>;
 
-/// Writes the cells of a row as tab-separated values. What same() writes is equal in all rows with one `Same`.
+/// Writes the cells of a row as tab-separated values. The output of same() is equal in all rows with one `Same`.
 template <class Same>
 class TsvRow {
 public:
     static constexpr bool json = false;
-    /// `rising`: null if no cell of the row uses one.
+    /// `rising`: null if no cell of the row uses a RisingNumber.
     WM_INLINE TsvRow(RowText& out, TsvNumbers* rising, Same& same)
         : out_(out), rising_(rising == nullptr ? nullptr : rising->data()), same_(same), at_(out.room(row_bytes)) {}
     WM_INLINE void end() {
@@ -230,7 +230,7 @@ public:
         if (known) at_ = put_hexadecimal(at_, value);
         *at_++ = '\t';
     }
-    /// Written with at least eight digits.
+    /// Writes at least eight digits.
     WM_INLINE void address(std::string_view, bool known, std::uint64_t value) {
         if (known) at_ = put_address(at_, value);
         *at_++ = '\t';
@@ -246,7 +246,7 @@ public:
         if (known) at_ = std::copy(value.begin(), value.end(), at_);
         *at_++ = '\t';
     }
-    /// A word that may be empty: then null in JSON.
+    /// A word; if it is empty, it is null in JSON.
     void nullable(std::string_view name, bool known, std::string_view value) { word(name, known, value); }
     /// Text that JSON contains even if it is empty.
     void always(std::string_view name, std::string_view value) { text(name, true, value); }
@@ -277,7 +277,7 @@ public:
     }
 
 private:
-    /// Uses a writer of its own: the write position stays in a register, because its address is not taken.
+    /// Uses a separate writer: its write position stays in a register, because its address is not taken.
     template <class Write>
     [[gnu::noinline, gnu::cold]] static char* write_new(TsvRow w, std::size_t part, Write& write) {
         const std::size_t before = w.out_.size_to(w.at_);

@@ -33,7 +33,7 @@ struct StreamContext {
     };
     std::vector<Part> parts{};
 
-    /// `near`: the part of another offset, or null; set to the part of this one.
+    /// `near`: the part that contains a nearby offset, or null; it is set to the part with this offset.
     [[nodiscard]] std::uint64_t file_offset(Offset at, const Part*& near) const {
         if (near == nullptr || at.value - near->stream >= near->bytes) {
             const auto next = std::upper_bound(parts.begin(), parts.end(), at.value,
@@ -45,7 +45,7 @@ struct StreamContext {
     }
 };
 
-/// A record, its index in its columns, and what the capture says about it.
+/// A record, its index in its columns, and the capture's facts about it.
 struct RecordRow {
     const spe::RecordColumns& c;
     std::size_t i;
@@ -96,7 +96,7 @@ inline std::string defects_text(unsigned defects) {
 }
 inline std::string plain_hex(std::uint64_t value) { return fmt::format("{:#x}", value); }
 
-/// Values that all cells written with same() depend on, besides the stream.
+/// All values that affect the cells written with same(), besides the stream.
 inline SameKey same_key(const RecordRow& r) {
     const auto pair = [](std::uint64_t high, std::uint32_t low) { return high << 32 | low; };
     const spe::RecordColumns& c = r.c;

@@ -67,7 +67,7 @@ public:
         const Offset at = extent.first;
         const std::uint32_t source = p.source.address, destination = p.destination.address;
         if (!between_.running || p.starts()) {
-            // Its source ends a stretch whose beginning is not known.
+            // The source address ends a stretch whose beginning is not known.
             follower_.lose();
             elements_.event(at, flow::TraceOn{p.starts() ? flow::TraceOnReason::enabled : flow::TraceOnReason::begin});
             between_ = {.running = true};
@@ -188,7 +188,7 @@ private:
             e.type = type;
         follower_.exception(e, at);
     }
-    /// The second half of a return, or an exception that is chained to the one that ended.
+    /// Handles the second half of a return, or an exception that is chained to the one that ended.
     void come_back(const JumpPacket& p, Offset at) {
         if (p.source.address != *between_.returning || !p.atomic())
             contradict(flow::Conflict::address_disagrees, *between_.returning, p.source.address, at);
@@ -205,7 +205,7 @@ private:
         elements_.forget();
         show_no_context();
     }
-    /// An MTB does not trace the core's state: none is reported.
+    /// An MTB does not trace the core's state, so none is reported.
     void show_no_context() { elements_.resume({.context = flow::Context{}}); }
 
     const Config config_;

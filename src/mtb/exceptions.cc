@@ -31,7 +31,7 @@ constexpr std::array<ExceptionType, most_vectors> types = [] {
     row(15, ExceptionClass::sys_tick, "SysTick");
     return rows;
 }();
-// Numbers that do not exist.
+// Exceptions of which the kind is not certain; their numbers do not exist in the architecture.
 constexpr ExceptionType several{most_vectors, ExceptionClass::other, "one of several exceptions with this handler"};
 constexpr ExceptionType unlisted{most_vectors + 1, ExceptionClass::other, "exception or debugger"};
 constexpr ExceptionType in_lockup{most_vectors + 2, ExceptionClass::lockup, "lockup"};

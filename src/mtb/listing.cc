@@ -79,7 +79,7 @@ public:
         }
         const std::vector<Token> tokens = tokens_of(line);
         if (take_columns(line.substr(first), tokens) || take_arrow(tokens)) return;
-        // gdb scripts write `>S:` and ` D:`; the letters alone mean nothing else than these signs.
+        // gdb scripts write `>S:` and ` D:`; the letters alone have no other meaning than these signs.
         const auto sign = line.substr(first);
         const bool letters = sign.starts_with(">s:") || sign.starts_with("d:");
         marked_ |= sign.starts_with(">s:");
@@ -92,7 +92,7 @@ public:
         while (!out_.packets.empty() && out_.packets.back() == JumpPacket{}) out_.packets.pop_back();
         for (JumpPacket& p : out_.packets) {
             marked_ |= p.starts() || p.atomic();
-            // Nothing executes at such an address: this is the second packet of a return.
+            // Code never executes at such an address, so this is the second packet of a return.
             p.source.flag |= p.source.address >= first_return_value;
         }
         out_.marks_known = marked_;
@@ -113,8 +113,8 @@ private:
                      : 0;
         return n;
     }
-    /// How many jumps begin where an M profile core executes nothing, or with the second and further starts of tracing:
-    /// words of another meaning.
+    /// The number of jumps that begin where an M profile core never executes code, and of starts of tracing after the
+    /// first: they are words with another meaning.
     [[nodiscard]] std::size_t implausible() const {
         constexpr std::uint32_t first_device = 0xa0000000;
         std::size_t n = 0, starts = 0;
@@ -191,7 +191,7 @@ private:
         }
         return false;
     }
-    /// What the word at `i` says. Returns how many more tokens it took.
+    /// Interprets the word at `i`. Returns the number of further tokens it took.
     std::size_t take(const std::vector<Token>& tokens, std::size_t i, bool letters) {
         constexpr std::array sources{"source"sv, "src"sv};
         constexpr std::array destinations{"destination"sv, "dest"sv, "dst"sv};
@@ -221,7 +221,8 @@ private:
             if (is_destination) end(address_of(*next));
             if (is_source || is_destination) return at - i;
         }
-        // `0x20000e9a - Exception (or debug) Entry from …`; in a line of a destination it is a function's name.
+        // The word occurs in `0x20000e9a - Exception (or debug) Entry from …`; in a line with a destination it is the
+        // name of a function.
         if (word == "exception" && i != 0 && tokens[i - 1].number && (source_ || !letters)) {
             marked_ = true;
             mark_atomic();

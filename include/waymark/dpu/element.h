@@ -40,10 +40,10 @@ struct Element {
     static constexpr std::uint16_t privilege_known = 1;  ///< context.supervisor means something
     static constexpr std::uint16_t id_known = 2;         ///< context.id means something
     static constexpr std::uint16_t run_known = 4;        ///< `start` means something
-    /// The entry was next to damage, which often looks like this: its own context is shown, but does not apply to
-    /// anything (7.3, 4).
+    /// The entry is next to damage, which often produces such entries. The element shows the entry's context, but the
+    /// context does not apply to anything (7.3, 4).
     static constexpr std::uint16_t doubtful = 8;
-    /// Context: it applies from the destination of the directly preceding pair (5.3).
+    /// For a context: it applies from the destination of the directly preceding pair on (5.3).
     static constexpr std::uint16_t at_destination = 16;
 
     Offset offset;          ///< offset of its first word

@@ -63,11 +63,11 @@ enum class EventWire : std::uint8_t {
 };
 inline constexpr unsigned event_wires = 48;
 
-/// The name in section 8, `STALL_PROG`; `–` for none.
+/// The name in section 8, such as `STALL_PROG`; `–` if there is none.
 [[nodiscard]] std::string_view name(EventWire wire);
 /// The wire with that name, ignoring case; nullopt if there is none.
 [[nodiscard]] std::optional<EventWire> event_wire(std::string_view name);
-/// Whether it counts cycles while the wire is true; others count occurrences.
+/// Whether the event counts cycles while the wire is true; other events count occurrences.
 [[nodiscard]] bool is_duration(EventWire wire);
 /// Whether the unit generates this wire itself, regardless of its environment (13.1).
 [[nodiscard]] constexpr bool is_own(EventWire wire) {

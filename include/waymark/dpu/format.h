@@ -29,7 +29,7 @@ enum class TraceMode : std::uint8_t {
     user_raw,    ///< data written to DP_TD, verbatim: mode 5
 };
 inline constexpr unsigned trace_modes = 8;
-/// The name in 3.4, such as `TASK`.
+/// The name in section 3.4, such as `TASK`.
 [[nodiscard]] std::string_view name(TraceMode mode);
 
 /// Six counters in two triads: A0, A1, A2, B0, B1, B2.
@@ -37,7 +37,7 @@ inline constexpr unsigned counter_count = 6;
 inline constexpr unsigned counters_per_triad = 3;
 /// Counters have 31 bits.
 inline constexpr std::uint32_t counter_mask = 0x7fffffff;
-/// `A0` to `B2`. Precondition: `counter` < counter_count.
+/// A name from `A0` to `B2`. Precondition: `counter` < counter_count.
 [[nodiscard]] std::string_view counter_name(unsigned counter);
 
 /// Bits 11:9 of a flag. The last two are Waymark's addition to the published list.
@@ -76,7 +76,7 @@ struct TraceFormat {
     /// DP_TC.TMODE; nullopt: not known. Then whole entries are still distinguished, but damage is detected less often
     /// (7.3).
     std::optional<TraceMode> mode = TraceMode::task;
-    /// c: number of words that the EOnCE appends to its own, 0 to 2 (TCOUNT, TCNTEXT). Only used in EONCE_RAW.
+    /// Number of words that the EOnCE appends to its own (c), 0 to 2 (TCOUNT, TCNTEXT). Only used in EONCE_RAW.
     std::uint8_t eonce_counters = 0;
 
     /// Whether an address is in the page of the flags, where no program counter can be (6.2).
@@ -88,7 +88,8 @@ struct TraceFormat {
         return dpu_base | static_cast<std::uint32_t>(flag.kind) << 9 | std::uint32_t{flag.id} << 1 |
                static_cast<std::uint32_t>(flag.first);
     }
-    /// The flag that a word is, if it can be one: words of the page with an ID for a kind without ID are invalid (6.1).
+    /// The flag in a word, if the word can be a flag: words of the flag page with an ID for a kind without ID are
+    /// invalid (6.1).
     [[nodiscard]] WM_INLINE constexpr std::optional<Flag> flag(std::uint32_t word) const {
         if (!in_flag_page(word)) return std::nullopt;
         const Flag flag{static_cast<FlagKind>(word >> 9 & 7U), static_cast<std::uint8_t>(word >> 1), (word & 1U) != 0};

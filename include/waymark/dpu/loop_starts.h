@@ -1,4 +1,4 @@
-/// Beginnings of loops whose last address alone is in the trace (docs/spec/dpu.md, 5.4).
+/// Beginnings of loops for which the trace has only the last address (docs/spec/dpu.md, 5.4).
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ class LoopStarts {
 public:
     static constexpr std::size_t most = std::size_t{1} << 20;
 
-    /// From the image.
+    /// Sets a beginning from the image.
     void set(std::uint32_t last_address, std::uint32_t start) { put(last_address, {start, true}); }
     /// A change of flow of any kind.
     void saw(std::uint32_t source, std::uint32_t destination) {

@@ -1,15 +1,15 @@
-/// A Debug and Profiling Unit as a model: event wires and EOnCE items → exactly the words the unit would write to its
-/// virtual trace buffer, its interrupts and its Nexus messages (docs/spec/dpu.md, sections 3 to 6 and 13.1). Of what
-/// reads trace it shares packets and format only.
+/// A Debug and Profiling Unit as a model: event wires and EOnCE items → exactly the words that the unit would write to
+/// its virtual trace buffer, its interrupts and its Nexus messages (docs/spec/dpu.md, sections 3 to 6 and 13.1). It
+/// shares only packets and format with the readers of trace.
 ///
 ///     Model model(config);
-///     model.write(DpTsa::offset, 0x20000000); …             // acts in the next cycle
+///     model.write(DpTsa::offset, 0x20000000); …             // takes effect in the next cycle
 ///     CycleInput in;
 ///     in.set(EventWire::dc_hit, 3);
 ///     if (!model.run(in, 1000)) for (…) model.step(in);    // a stretch without items, at once
 ///     for (const Burst& burst : model.step(in).bursts) vtb.store(burst);
 ///
-/// Nothing is random and nothing is shared: the same inputs give the same outputs.
+/// Nothing is random, and models share no state: the same inputs give the same outputs.
 #pragma once
 
 #include <array>
@@ -131,8 +131,8 @@ struct FilterChange {
     bool operator==(const FilterChange&) const = default;
 };
 
-/// Facts beyond its registers on which a counter's figures depend, a bit for each counter, A0 first: while tracing was
-/// on.
+/// Facts beyond the registers on which a counter's figures depend. A bit for each counter, A0 first: the change
+/// occurred while tracing was on.
 struct CounterHistory {
     std::uint8_t partial = 0;    ///< it was disabled for some time
     std::uint8_t changed = 0;    ///< its event selection was reprogrammed, also later, while tracing was off
@@ -188,7 +188,7 @@ public:
     /// Whether tracing is off or held, and everything has reached memory and left the Nexus interface.
     [[nodiscard]] bool idle() const;
     [[nodiscard]] const ModelCounts& counts() const;
-    /// One for each time that tracing was enabled.
+    /// Has an element for each time that tracing was enabled.
     [[nodiscard]] const std::vector<TracePeriod>& periods() const;
     [[nodiscard]] const std::vector<FilterChange>& filters() const;
     [[nodiscard]] CounterHistory counter_history() const;
@@ -202,12 +202,12 @@ private:
 /// The virtual trace buffer: memory that stores the lines of bursts.
 class VirtualTraceBuffer {
 public:
-    /// Zeroed. `first` and `last`: lines, as in DP_TSA and DP_TEA. Precondition: first <= last.
+    /// Memory is zeroed. `first` and `last`: lines, as in DP_TSA and DP_TEA. Precondition: first <= last.
     VirtualTraceBuffer(std::uint32_t first, std::uint32_t last, ByteOrder order = ByteOrder::big);
-    /// False, without effect, if a line is outside. A single address keeps its last line.
+    /// Returns false, without effect, if a line is outside. A buffer of a single line keeps the last line written.
     bool store(const Burst& burst);
     [[nodiscard]] Bytes bytes() const { return bytes_; }
-    /// The word at an address inside.
+    /// The word at an address inside the buffer.
     [[nodiscard]] std::uint32_t word(std::uint32_t address) const;
     /// The written words, oldest first (5.7), from DP_TW and whether DP_MR.TWRAP is set.
     [[nodiscard]] std::vector<std::uint32_t> in_order(std::uint32_t tw, bool wrapped) const;

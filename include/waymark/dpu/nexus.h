@@ -217,7 +217,7 @@ void encode(std::vector<std::uint8_t>& out, const Message& message);
 /// a field that ends in the wrong place or does not fit 32 bits. Unnecessary leading zeros are accepted.
 [[nodiscard]] std::optional<Message> parse_message(Bytes bytes);
 
-/// The message as text, `OWNERSHIP SRC=0 PROCESS=0xa0b`, and back; errors as for dpu::from_text.
+/// Converts the message to text, such as `OWNERSHIP SRC=0 PROCESS=0xa0b`, and back; errors as for dpu::from_text.
 [[nodiscard]] std::string to_text(const Message& message);
 [[nodiscard]] Result<Message> from_text(std::string_view text);
 /// Random legal values.
@@ -225,10 +225,10 @@ void encode(std::vector<std::uint8_t>& out, const Message& message);
 
 using wire::Extent;
 
-/// A stream of messages, in chunks of any size: the cuts of the input never change the result. Every byte is in
-/// one message, one gap, or idle; idle bytes are counted and not reported. A stream that begins inside a message
-/// (`Start::anywhere`) is lost up to the first end of one. Gaps: `reserved_header` for a TCODE without a name,
-/// `malformed_packet` for the rest.
+/// Parses a stream of messages, in chunks of any size: the division into chunks never changes the result. Every byte is
+/// in one message, in one gap, or idle; idle bytes are counted and not reported. A stream that begins inside a message
+/// (`Start::anywhere`) is lost up to the first end of a message. Gaps: `reserved_header` for a TCODE without a name,
+/// `malformed_packet` for other errors.
 ///
 /// Handler: callable with (const Message&, Extent) and with (const Gap&).
 template <class Handler>
@@ -312,7 +312,7 @@ struct Process {
     [[nodiscard]] static constexpr Process of(std::uint32_t process) {
         return {(process & 1U) != 0, static_cast<std::uint8_t>(process >> 1), static_cast<std::uint8_t>(process >> 9)};
     }
-    /// From a trace entry, which has one ID: it is used for both.
+    /// From a trace entry, whose only ID is used for both IDs.
     [[nodiscard]] static constexpr Process of(const TaskContext& context) {
         return {context.supervisor, context.id, context.id};
     }
@@ -346,7 +346,8 @@ public:
     void disabled();
     /// Sends the owner if it differs from the last one sent.
     void owner(const Process& process);
-    /// A change of flow; a loop item of the EOnCE is one with B-TYPE 2, from its last to its start address.
+    /// A change of flow. A loop item of the EOnCE counts as a change of flow with B-TYPE 2, from its last to its start
+    /// address.
     void pair(std::uint32_t source, std::uint32_t destination, BranchType type);
     /// EDCA channels that matched, a bit for each.
     void watchpoint(std::uint32_t channels) { send(Watchpoint{source_, channels}); }

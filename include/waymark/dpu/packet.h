@@ -1,6 +1,6 @@
 /// Every trace entry of the Debug and Profiling Unit in layout WL-1: the words written to the virtual trace buffer,
 /// without state from earlier entries (docs/spec/dpu.md, section 7.2). Formats are described here once; see
-/// core/wire.h. What is called an entry here is called a packet in other protocols.
+/// core/wire.h. An entry here corresponds to a packet in other protocols.
 #pragma once
 
 #include <array>
@@ -151,14 +151,15 @@ struct Sample {
     bool operator==(const Sample&) const = default;
 };
 
-/// The counter words an EOnCE appends to its own: event counter first.
+/// The counter words that an EOnCE appends to its own words, the event counter first.
 using EonceCounters = std::array<std::uint32_t, 2>;
 void eonce_counter_words(auto& w, auto& counters, const TraceFormat& f) {
     if (f.eonce_counters > 0) w.word(bits<31, 1>("count", counters[0]), fixed<0>(0));
     if (f.eonce_counters > 1) w.word(bits<31, 1>("count2", counters[1]), fixed<0>(0));
 }
 
-/// Two addresses from the EOnCE: of a change of flow, or a long loop's last and start address.
+/// Two addresses from the EOnCE: source and destination of a change of flow, or the last and start address of a long
+/// loop.
 struct RawPair {
     static constexpr EntryInfo info{.name = "RAW-PAIR",
                                     .id = "E4",
@@ -178,7 +179,7 @@ struct RawPair {
     bool operator==(const RawPair&) const = default;
 };
 
-/// One address from the EOnCE: of a MARK, of an execution set, or a short loop's last address.
+/// One address from the EOnCE: the address of a MARK or of an execution set, or the last address of a short loop.
 struct RawPc {
     static constexpr EntryInfo info{.name = "RAW-PC",
                                     .id = "E4b",
@@ -399,7 +400,7 @@ template <class P>
     return ((format.mode ? in_mode(*format.mode) : in_framed_modes) & P::info.modes) != 0;
 }
 
-/// Words of an entry of this type.
+/// Number of words of an entry of this type.
 template <class P>
 [[nodiscard]] constexpr unsigned entry_words(const TraceFormat& format) {
     constexpr bool from_eonce = requires(P p) { requires std::same_as<decltype(p.counters), EonceCounters>; };

@@ -21,13 +21,14 @@ namespace waymark::dpu {
 struct EntryExtent {
     Offset first;
     std::uint64_t bytes{};
-    /// Next to a piece that is not an entry, and of a kind that damage often produces: context, padding, gap (7.3, 4).
+    /// Whether the entry is next to a piece that is not an entry, and of a kind that damage often produces: context,
+    /// padding, gap (7.3, 4).
     bool doubtful = false;
     [[nodiscard]] constexpr Offset end() const { return first + bytes; }
     friend bool operator==(const EntryExtent&, const EntryExtent&) = default;
 };
 
-/// The word at `at`, as it lies in memory.
+/// The word in memory at `at`.
 [[nodiscard]] WM_INLINE std::uint32_t load_word(const std::uint8_t* at, ByteOrder order) {
     std::uint32_t word = 0;
     std::memcpy(&word, at, sizeof word);
@@ -48,8 +49,8 @@ WM_INLINE bool parse_as(Bytes piece, const TraceFormat& format, Take&& take) {
     return true;
 }
 
-/// Decodes the one entry that a whole piece of trace is: a word with bit 0 set and the words up to the next such word.
-/// False if it is no entry. Stateless. Counter words are never tested for being a flag: length, head and mode decide.
+/// Decodes a whole piece of trace as one entry: a word with bit 0 set and the words up to the next such word. Returns
+/// false if the piece is not an entry. Stateless. Counter words may look like flags: length, head and mode decide.
 template <class Take>
 bool parse_one(Bytes piece, const TraceFormat& format, Take&& take) {
     bool found = false;
@@ -94,7 +95,7 @@ public:
         for (const std::uint8_t byte : chunk) carry_[carried_++] = byte;
     }
 
-    /// The stream ends here. `complete`: the unit had written everything (TWBA = 0), so the last entry is whole.
+    /// The stream ends. `complete`: the unit had written everything (TWBA = 0), so the last entry is whole.
     void finish(bool complete) {
         end_filling(true);
         if (words_ != 0 && headed_ && !(complete && carried_ == 0) && may_be_cut(head_, words_, format_))
@@ -117,7 +118,8 @@ public:
     /// Words from here on have another format. Call it only after finish() or reset().
     void set_format(const TraceFormat& format) { format_ = format; }
 
-    /// The next word begins an entry: it has bit 0 set, or any word is an entry (USERRAW).
+    /// Ends the current piece, because the next word begins an entry: it has bit 0 set, or any word is an entry
+    /// (USERRAW).
     void cut() {
         if (carried_ == 0) end_piece();
     }
@@ -164,8 +166,8 @@ private:
     /// Ends a run of words that may fill a line: they do if `fills` and they reach its end; otherwise they are data.
     void end_filling(bool fills) {
         fills = fills && line_is_full();
-        // A line that is full when tracing ends is not followed by a line of filling (5.10), so the first word is the
-        // program's.
+        // If a line is full when tracing ends, no line of filling follows (5.10), so the first word belongs to the
+        // program.
         const bool closed = filler_ == closed_word();
         if (fills && closed && filling_ == line_bytes / 4) {
             literal(UserRaw{filler_});
@@ -223,7 +225,7 @@ private:
         handler_(gap);
     }
 
-    /// Reports the entry that was held back until the next piece was known.
+    /// Reports the entry that was kept back until the next piece was known.
     void release(bool doubtful) {
         if (!held_) return;
         held_extent_.doubtful = held_extent_.doubtful || doubtful;

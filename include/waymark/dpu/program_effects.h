@@ -9,11 +9,12 @@
 
 namespace waymark::dpu {
 
-/// Counts and trace of the unit after the last write, one sentence each, without capital letter and full stop.
+/// Sentences that describe what the unit counts and traces after the last write, each without capital letter and full
+/// stop.
 [[nodiscard]] std::vector<std::string> effects_of(const RegisterProgram& program);
 
-/// The unit for the program: an EOnCE that traces these classes, `TCHOF`, `TINT`, `TEXEC`, `TMARK`, `TLOOP`, `TSUB`,
-/// `TRTE`; nullopt: the classes that the program's modes need.
+/// The unit for the program. `classes`: classes that the EOnCE traces, `TCHOF`, `TINT`, `TEXEC`, `TMARK`, `TLOOP`,
+/// `TSUB`, `TRTE`; nullopt: the classes that the program's modes need.
 [[nodiscard]] ModelConfig config_for(const RegisterProgram& program, const std::vector<std::string>& classes);
 
 }  // namespace waymark::dpu

@@ -21,29 +21,29 @@ struct RegisterWrite {
         return cycle == other.cycle && offset == other.offset && value == other.value;
     }
 };
-/// In order; cycles never decrease.
+/// Writes in order of their cycles.
 using RegisterProgram = std::vector<RegisterWrite>;
 
-/// Reads a program, a write on each line:
+/// Reads a program, with a write on each line:
 ///
 ///     # comment
 ///     DP_TSA 0x20000000
-///     DP_TAC TENM=immediate CEG=2 CMODE=trace TCEN=1      fields; those not named are 0
+///     DP_TAC TENM=immediate CEG=2 CMODE=trace TCEN=1      fields; other fields are 0
 ///     @5000 DP_TC TMODE=TASK SAMPLE=1 EN=1                in cycle 5000
 ///     {"at": 6000, "register": "DP_TD", "value": "0xcafe0001"}
 ///     {"register": "DP_TC", "fields": {"TMPDIS": 1, "EN": 1}}
 ///
-/// A register is named as the specification does, with or without `DP_`, or by its offset (`0x7c`). Without a cycle a
-/// write acts in that of the line above, at first 0. Numbers are hexadecimal with `0x`, binary with `0b`, else decimal;
-/// codes of fields have names too. `bad_format` names the line, what is wrong and what to write: no such register or
-/// field, a value that does not fit, a register that can only be read, a cycle before the one above. Text over 1 MiB is
-/// refused. Values that the unit would not understand are for diagnose().
+/// A register has its name from the specification, with or without `DP_`, or its offset (`0x7c`). A write without a
+/// cycle takes place in the cycle of the line above, at first 0. Numbers are hexadecimal with `0x`, binary with `0b`,
+/// else decimal; codes of fields also have names. `bad_format` names the line, the mistake and the correction: no such
+/// register or field, a value that does not fit, a register that can only be read, a cycle before the cycle of the line
+/// above. Text over 1 MiB is refused. Values that the unit would not understand are reported by diagnose().
 [[nodiscard]] Result<RegisterProgram> read_program(std::string_view text);
 
 /// Writes a program as such lines, each with its cycle.
 [[nodiscard]] std::string to_text(const RegisterProgram& program);
 
-/// An error in a program that can be read.
+/// Whether the unit accepts it, although it is probably a mistake.
 struct Diagnosis {
     std::uint64_t cycle{};
     unsigned line{};      ///< 0: the whole program

@@ -246,7 +246,7 @@ using Field = RegisterField;
 /// `TENM=0xf CEG=2`: the fields that are not 0; empty if none is.
 [[nodiscard]] std::string to_text(const std::vector<Field>& fields);
 
-/// All registers, as reset leaves them (3.1).
+/// All registers, in their state after reset (3.1).
 struct Registers {
     DpCr cr;
     DpSr sr;

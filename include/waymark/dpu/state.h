@@ -1,10 +1,10 @@
-/// What entries are read against (docs/spec/dpu.md, 7.4). Of each item: what gives it back after a loss?
+/// The state that is needed to read entries (docs/spec/dpu.md, 7.4). After a loss, an entry restores each part:
 ///
-///     context            any entry with a task flag: E1, E2, E3, E5, E6, E9, E11; its ID alone E7 and E8
+///     context            any entry with a task flag: E1, E2, E3, E5, E6, E9, E11; E7 and E8 restore only its ID
 ///     last destination   any pair: E1, E2, E4, E5
-///     counters           never lost: they count on, so the next reading's difference is exact; only whose it is is not
+///     counters           never lost: they continue to count; the next reading's difference is exact, not its owner
 ///
-/// There is no other: entries are complete in themselves.
+/// There is no other state: entries are complete in themselves.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct StreamState {
     std::uint16_t known{};        ///< Element::privilege_known, id_known, run_known
     Counters counters{};          ///< values of the last reading
     bool counted = false;         ///< `counters` means something
-    // For the interval since the last reading.
+    // Facts about the interval since the last reading.
     TaskContext reading_context;        ///< the context in the last reading
     std::uint16_t reading_known{};      ///< the known fields of that context
     bool lossy = false, mixed = false;  ///< Reading::lossy, Reading::mixed

@@ -51,7 +51,7 @@ struct ReadingOrder {
 /// A dump without registers begins at its first byte; lines of zeros at its end were never written.
 [[nodiscard]] Bytes without_unwritten(Bytes dump);
 
-/// The place at which tracing was enabled again (`periods`, 7.5).
+/// The offset in the trace at which tracing was enabled again (`periods`, 7.5).
 struct PeriodStart {
     std::uint32_t tw{};                          ///< DP_TW at that time
     std::optional<std::uint64_t> lines_written;  ///< number before it, if the capture states it

@@ -12,8 +12,8 @@ namespace waymark::listing {
 /// The listing of all sources of a session.
 class FlowListing {
 public:
-    /// `out` is borrowed; the names of the columns, if any, are written at once. `disassemble`: text has the
-    /// instructions of each range.
+    /// `out` is borrowed; the names of the columns, if any, are written at once. `disassemble`: listings as text
+    /// contain the instructions of each range.
     FlowListing(TextSink& out, LineFormat format, bool disassemble = false);
     FlowListing(const FlowListing&) = delete;
     FlowListing& operator=(const FlowListing&) = delete;

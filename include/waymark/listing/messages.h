@@ -21,7 +21,7 @@ namespace waymark::listing {
 struct MessageChoice {
     std::set<protocol::MessageKind> kinds{};  ///< empty: all
     std::set<std::uint32_t> ports{};          ///< ports of text; empty: all
-    /// For kinds that have one; empty: all. Losses concern all channels.
+    /// Filters for kinds of messages with a master or channel; empty: all. Losses concern all channels.
     std::set<std::uint32_t> masters{}, channels{};
     [[nodiscard]] bool has(const protocol::Message& message) const;
 };

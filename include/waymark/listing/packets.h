@@ -21,7 +21,7 @@ namespace waymark::listing {
 
 using PacketTypes = std::set<std::string, std::less<>>;
 
-/// What was listed.
+/// Counts of what was listed.
 struct PacketsListed {
     std::uint64_t packets = 0;  ///< of all types
     PacketTypes found{};        ///< of the requested types
@@ -32,8 +32,8 @@ struct PacketsListed {
 
 class PacketLines;
 
-/// The packets of all sources of a session. `out` is borrowed here and below; `types`: names of the types to list;
-/// empty: all, and gaps.
+/// Lists the packets of all sources of a session. `out` is borrowed here and below; `types`: names of the types to
+/// list; empty: all, and gaps.
 class PacketListing {
 public:
     PacketListing(TextSink& out, LineFormat format, const PacketTypes& types);

@@ -22,8 +22,8 @@ struct Seam {
 /// `ring`: all packets of a buffer, in memory order. Precondition: not empty.
 [[nodiscard]] Seam find_seam(const std::vector<JumpPacket>& ring);
 
-/// The number of packets before the words of zeros that end a dump; nothing: it does not end so, or there are such
-/// words elsewhere too, which `gaps` allows. Then they are counted as packets.
+/// The number of packets before the words of zeros at the end of a dump. nullopt: the dump does not end with such
+/// words, or, unless `gaps` allows it, there are such words elsewhere too. Those elsewhere count as packets.
 [[nodiscard]] std::optional<std::size_t> written_packets(Bytes dump, bool gaps = false);
 
 }  // namespace waymark::mtb

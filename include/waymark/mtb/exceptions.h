@@ -1,4 +1,4 @@
-/// Numbers of the exceptions of the M profile, and the exceptions that a handler is for (docs/spec/mtb.md, 1).
+/// Numbers of the exceptions of the M profile, and the exception that belongs to each handler (docs/spec/mtb.md, 1).
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,10 @@ inline constexpr std::uint32_t most_vectors = 496;
 
 /// The exception with the core's number. Precondition: number < most_vectors.
 [[nodiscard]] const flow::ExceptionType& exception_type(std::uint32_t number);
-/// For a handler to which several vectors lead.
+/// The exception of a handler to which several vectors lead.
 [[nodiscard]] const flow::ExceptionType& one_of_several_exceptions();
-/// For a handler without a vector, or an unknown table: an exception, or a debugger that moved the PC.
+/// The exception of a handler without a vector, or with an unknown table: any exception, or a debugger that moved the
+/// PC.
 [[nodiscard]] const flow::ExceptionType& exception_or_debugger();
 [[nodiscard]] const flow::ExceptionType& lockup();
 

@@ -1,4 +1,4 @@
-/// Lists of jumps that debuggers and scripts print → packets (docs/spec/mtb.md, 7).
+/// Parses lists of jumps that debuggers and scripts print (docs/spec/mtb.md, 7).
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 namespace waymark::mtb {
 
 struct Listing {
-    /// The oldest first. A packet of zeros stands where the list leaves packets out.
+    /// The packets, the oldest first. If the list omits packets, a packet of zeros is in their place.
     std::vector<JumpPacket> packets;
     std::size_t jumps{};       ///< packets that are not zeros
     bool newest_first{};       ///< how the text has them
@@ -19,9 +19,9 @@ struct Listing {
     std::size_t unreadable{};  ///< packets without a source or a destination: left out
 };
 
-/// Reads a text with a source and a destination for each packet: lines that name them (`src=0x146 dst=0xd8`,
-/// `SOURCE ADDRESS = …`, `>S: …`), pairs with an arrow, and `A 0x… S 0x…`. Addresses are hexadecimal; bit 0 of one is
-/// its A or S bit. Nothing: the text has fewer than two packets, or packets that cannot follow each other.
+/// Reads a text with a source and a destination for each packet: lines that name them (`src=0x146 dst=0xd8`, `SOURCE
+/// ADDRESS = …`, `>S: …`), pairs with an arrow, and `A 0x… S 0x…`. Addresses are hexadecimal; bit 0 is the A or S bit.
+/// nullopt: the text has fewer than two packets, or packets that cannot follow each other.
 [[nodiscard]] std::optional<Listing> read_listing(std::string_view text);
 
 }  // namespace waymark::mtb

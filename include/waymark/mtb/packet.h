@@ -22,9 +22,9 @@ inline constexpr std::uint32_t lockup_address = 0xfffffffe;
 /// Execution moved from one place to another, not in sequence.
 struct JumpPacket {
     static constexpr wire::PacketInfo info{.name = "JUMP", .section = "1", .value = 0, .mask = 0, .max_bytes = 8};
-    /// Where it came from. A: not caused by an instruction there.
+    /// The address from which execution moved. A: not caused by an instruction there.
     FlaggedAddress source{};
-    /// Where it went to. S: tracing began with this packet.
+    /// The address to which execution moved. S: tracing began with this packet.
     FlaggedAddress destination{};
 
     static void fields(auto& w, auto& p, const Config& = {}) {
