@@ -15,7 +15,7 @@ bool TargetField::scan(std::string_view text, Target& t) const {
     if (text.empty() || text[0] < '1' || text[0] > '5') return false;
     t.bytes = static_cast<std::uint8_t>(text[0] - '0');
     text.remove_prefix(1);
-    // Only targets that can be encoded: in other sizes there is no room for the bit that announces information.
+    // Only targets that can be encoded: other sizes have no room for the bit that announces information.
     if (t.information && t.bytes < (information_from_two_bytes ? 2 : 5)) return false;
     if (t.bytes < 5) {
         t.bits = static_cast<std::uint32_t>(value);

@@ -78,8 +78,8 @@ public:
         follower_.resume(snapshot.follower);
     }
 
-    // For follow::Parallel: a stream can be cut after an I-sync, which gives the whole state except the VMID and the
-    // last timestamp.
+    // Functions for follow::Parallel: a stream can be cut after an I-sync, which gives the whole state except the VMID
+    // and the last timestamp.
 
     void begin_at(Offset at, const CoreState& state) {
         parser_.resume_at(at);
@@ -116,7 +116,7 @@ public:
         end.elements.times.join(times);
     }
 
-    // For follow::Cutting.
+    // Functions for follow::Cutting.
 
     [[nodiscard]] static follow::CutMemory memory(const Snapshot& s) {
         return {.vmid = carried(s),
@@ -142,7 +142,7 @@ public:
     }
 
 private:
-    /// The outcomes of an atom packet, without the first ones.
+    /// Places the outcomes of an atom packet from number `first` on.
     void place(const Atom& p, unsigned first, Extent at) {
         returning_.atoms_until(at.end());
         const std::uint32_t count = elements_.cycles(at.first, p.outcome.cycles);
@@ -160,7 +160,7 @@ public:
     /// other packets are left to the calls for single packets, which do the same one by one.
     const std::uint8_t* take(const std::uint8_t* at, const std::uint8_t* end, Offset here) {
         if (follower_.position() < 0 || static_cast<std::size_t>(end - at) < most_plain_bytes) return at;
-        // So that offsets minus the base of a batch fit 32 bits.
+        // A limit, so that offsets minus the base of a batch fit 32 bits.
         end = at + std::min<std::ptrdiff_t>(end - at, 1 << 30);
         unsigned followed = 0;
         const std::uint8_t* const stopped =
@@ -179,7 +179,7 @@ public:
         return stopped;
     }
 
-    // Not part of the parser's loop, where it would use registers that atoms need.
+    // Kept out of the parser's loop, where it would use registers that atoms need.
     [[gnu::noinline]] void operator()(const BranchAddress& p, Extent at) {
         ++packets_;
         if (!synced_) return;
@@ -300,7 +300,7 @@ private:
         if (synced_) elements_.event(at.first, std::move(what));
     }
 
-    /// Reported once for each I-sync.
+    /// Reports that the VMID is missing, once for each I-sync.
     [[gnu::noinline]] void vmid_missing(Offset at) {
         vmid_due_ = false;
         elements_.event(
@@ -401,7 +401,7 @@ private:
         // An atom means that a range comes before any event.
         const auto atom_follows = [&] { return !cycle_accurate && atom_bytes[*at].count != 0; };
         if (atom_follows()) run.goes_on_at(now);
-        // Calls and returns whose target the return stack knows.
+        // The position after calls and returns whose target the return stack has.
         const auto beyond = [this](Position from, Position link, bool) {
             if constexpr (!calls) return link;
             if (link == follow::call) {

@@ -13,14 +13,14 @@
 
 namespace waymark::pft {
 
-/// Compares the registers of the description with what the bytes prove. The description is trusted unless the bytes
-/// contradict it.
+/// Compares the registers of the description with the evidence in the bytes. The description is trusted unless the
+/// bytes contradict it.
 [[nodiscard]] protocol::Settled settle_on(const Recognised& recognised, const Config& described,
                                           const std::vector<protocol::Stretch>& stretches, std::string_view source);
 /// Reports errors in the bytes.
 [[nodiscard]] std::vector<protocol::CaptureFinding> health_of(const Config& config,
                                                               const std::vector<protocol::Stretch>& stretches);
-/// Reports errors of a description that a program has proven: `proven` and `described` differ only in them.
+/// Reports errors of a description that a program has proven. `proven` and `described` differ only in these errors.
 [[nodiscard]] std::vector<protocol::CaptureFinding> differences_of(const Config& proven, const Config& described,
                                                                    std::string_view source);
 [[nodiscard]] std::string sentence_of(const flow::Inconsistency& what);

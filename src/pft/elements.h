@@ -1,5 +1,5 @@
-/// Handling in both decoders of everything other than program flow: synchronisation, timestamps, cycle counts, gaps.
-/// The layer `follow` follows program flow.
+/// The common part of both decoders for everything other than program flow: synchronisation, timestamps, cycle counts,
+/// gaps. The layer `follow` follows program flow.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace waymark::pft {
 
-/// The state of a core as the trace gives it: LastState and CurrentState of section 4.1 have this type.
+/// The state of a core in the trace. LastState and CurrentState of section 4.1 have this type.
 struct CoreState {
     Address address{};
     Isa isa = Isa::a32;
@@ -69,7 +69,8 @@ struct CoreState {
     return to;
 }
 
-/// The packet before an exception return packet, if it belongs to it: the return is the branch that it reports.
+/// The packet before an exception return packet, if both belong together: the return is the branch that this packet
+/// reports.
 struct ReturningPacket {
     Offset end{};  ///< of the packet
     enum class Is : std::uint8_t {
@@ -84,8 +85,8 @@ struct ReturningPacket {
     void branch_until(Offset until, Address at, bool returns) {
         *this = {until, returns ? Is::branch : Is::no_return, at};
     }
-    /// If an exception return packet at `at`, with execution at `here`, does not belong to the code before it: the
-    /// instruction that cannot be a return.
+    /// The address of an instruction that cannot be a return, if an exception return packet at `at`, with execution at
+    /// `here`, does not belong to the code before it.
     [[nodiscard]] std::optional<Address> contradicts(Offset at, Address here, const Config& config) const {
         if (at != end) return {};
         if (is == Is::no_return) return branch;
@@ -140,8 +141,8 @@ public:
         static_cast<void>(cycles(at, p.cycles));
         event(at, now);
     }
-    /// For inner loops: whether the timestamp only needs to be delivered. False: nothing was done, and the timestamp
-    /// has all its bits.
+    /// For inner loops: delivers a timestamp if it has no other effect. Returns false, without effect, otherwise; then
+    /// the timestamp has all its bits.
     [[nodiscard]] WM_INLINE bool plain(const flow::Timestamp& timestamp) { return times_.plain(timestamp); }
     /// Converts a timestamp to an element, completed with earlier bits.
     [[nodiscard]] WM_INLINE flow::Timestamp complete(const Timestamp& p) {
@@ -150,7 +151,7 @@ public:
         return {timestamps_.value(config_), timestamps_.known(), p.frequency_changed,
                 config_.cycle_accurate ? p.cycles : flow::no_cycles};
     }
-    /// A timestamp before the first I-sync: it only serves to complete later ones.
+    /// A timestamp before the first I-sync: it is only used to complete later ones.
     void timestamp_unsynced(const Timestamp& p) { timestamps_.update(p.value, config_); }
 
     /// Packets between an A-sync and the first I-sync give no flow (section 2.11): [first, end) counts as
@@ -171,7 +172,7 @@ public:
         late_.to_the_end = false;
     }
 
-    /// The state that elements are relative to.
+    /// The state to which elements are relative.
     struct State {
         typename Base::State base;
         TimestampState timestamps;
@@ -185,7 +186,7 @@ public:
         late_.to_the_end = false;
         late_.sent.clear();
     }
-    /// Begins inside a stream, where this was the last reported context, and the last timestamp is not known.
+    /// For a beginning inside a stream: `context` is the last reported context, and the last timestamp is not known.
     void begin_inside(const flow::Context& context) {
         resume({{.context = context}, {}, {}});
         times_.begin_inside();

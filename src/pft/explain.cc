@@ -29,7 +29,7 @@ struct Mode {
     std::string name{};
 };
 
-/// Possible values of resources and events (5.6), in one mode or in any.
+/// Possible values of resources and events (5.6), in one mode or in any mode.
 class Possible {
 public:
     /// `asked`: whether a register was given; it records the registers that were not.
@@ -40,7 +40,7 @@ public:
         });
     }
 
-    /// Whether comparator `n` can match in this mode; `mode` null: in any mode.
+    /// Whether comparator `n` can match in this mode; for a null `mode`, in any mode.
     [[nodiscard]] Constant permitted(unsigned n, const Mode* mode) const {
         if (!asked_(fmt::format("ETMACTR{}", n + 1))) return protocol::varies;
         const Etmactr& a = r_.actr[n];
@@ -224,7 +224,7 @@ public:
     }
 
 private:
-    /// An ETMv3 has registers with the same names.
+    /// Reports the version of the unit: an ETMv3 has registers with the same names.
     void version() {
         constexpr unsigned pft_v1 = 3;
         if (!asked(Etmidr::name) || r_.idr.major == pft_v1) return;

@@ -13,7 +13,7 @@ namespace waymark::pft {
 
 class LastTarget {
 public:
-    /// A32 and T32, at addresses that such instructions can have.
+    /// Whether the place is A32 or T32, at an address that such an instruction can have.
     [[nodiscard]] static bool holds(const Place& place) {
         return (place.isa == Isa::t32 && (place.address.value & 1U) == 0) ||
                (place.isa == Isa::a32 && (place.address.value & 3U) == 0);
@@ -27,7 +27,7 @@ public:
     [[nodiscard]] Place place() const { return {{std::uint64_t{key_ & ~1U}}, (key_ & 1U) != 0 ? Isa::t32 : Isa::a32}; }
 
     /// Reads the address bytes of a branch packet without information bytes; the caller has checked the first byte, and
-    /// 5 bytes must be readable. Returns their number; 0, without effect, for all other packets.
+    /// 5 bytes must be readable. Returns the number of address bytes; 0, without effect, for all other packets.
     WM_INLINE unsigned take(const std::uint8_t* at) {
         std::uint32_t w = 0;
         for (unsigned i = 0; i < 4; ++i) w |= std::uint32_t{at[i]} << 8 * i;
@@ -37,9 +37,9 @@ public:
         const Form& form = forms[last];
         if ((w & form.information) != 0) [[unlikely]]
             return 0;
-        // Not through a mask from the table, since later instructions would wait for it.
+        // Does not use a mask from the table, since later instructions would wait for it.
         const std::uint32_t bits = pack(w & (ends ^ (ends - 1)));
-        // Bit 0 of the first byte is 1: in Thumb it becomes that of the key. In A32 all bits are one higher.
+        // Bit 0 of the first byte is 1: in Thumb it becomes bit 0 of the key. In A32 all bits are one place higher.
         // Branchless, since a program with both instruction sets would make the branch hard to predict.
         const std::uint32_t a32 = ~key_ & 1U, twice = 0U - a32;
         const std::uint32_t sent = bits ^ a32;
@@ -48,7 +48,7 @@ public:
     }
 
 private:
-    /// By the number of bytes minus one.
+    /// Indexed by the number of bytes minus one.
     struct Form {
         std::uint32_t covered;      ///< bits of the key in Thumb; in A32 one bit higher
         std::uint32_t information;  ///< announces information bytes

@@ -137,7 +137,7 @@ std::string verdict(const Likeness& p) {
                                : "");
 }
 
-/// Whether the bytes are Program Flow Trace or a part of one: some damage is no reason to doubt.
+/// Whether the bytes are Program Flow Trace or a part of a stream; some damage is no reason to doubt.
 bool is_like(const Likeness& p) {
     if (p.asyncs == 0 || p.isyncs == 0) return false;
     const std::uint64_t parsed = p.bytes - p.lost_bytes - p.unsynchronised_bytes - p.padding_bytes;

@@ -1,5 +1,5 @@
-/// Many blocks at once, and sequences of blocks that repeat: the same result as ModelSession::waypoint(), where only
-/// atoms and plain branch packets can result, with cycle counts if there are any.
+/// Many blocks at once, and sequences of blocks that repeat. The result is the same as from ModelSession::waypoint(),
+/// for blocks that can only give atoms and plain branch packets, with cycle counts if there are any.
 #pragma once
 
 #include <algorithm>
@@ -18,9 +18,9 @@ protected:
     using ModelStream::ModelStream;
     ~ModelBlocks() = default;
 
-    /// Both possible bases of addresses are equal, and AltISA is 0.
+    /// Whether both possible bases of addresses are equal, and AltISA is 0.
     [[nodiscard]] bool plain_bases() const { return base_ == other_base_ && plain(base_.isa); }
-    /// AltISA is 0, and no I-sync is needed.
+    /// Whether AltISA is 0, and no I-sync is needed.
     static constexpr bool plain(Isa isa) { return isa == Isa::a32 || isa == Isa::t32; }
 
     /// Sends the atoms and branch packets of blocks that begin at `start`, in the state that was sent last, and sets
@@ -35,8 +35,8 @@ protected:
                                         : plain_blocks_as<false, false>(blocks, start, sync_bytes);
     }
 
-    /// The common part of many sequences with the same blocks (flow::Unit::prepare). nullopt: the return stack decides,
-    /// or the blocks are not plain.
+    /// The common part of many sequences with the same blocks (flow::Unit::prepare). nullopt: the output depends on the
+    /// return stack, or the blocks are not plain.
     [[nodiscard]] std::unique_ptr<flow::PreparedSequence> plain_sequence(const Place& from, std::uint64_t cycle,
                                                                          std::span<const RetiredBlock> blocks) const {
         if (config_.return_stack || !plain(from.isa) || blocks.empty() || blocks.size() > PlainSequence::most_blocks)
@@ -130,7 +130,7 @@ protected:
                 out += p.head_bytes;
                 counted = s.cycle;
             } else {
-                // Both with the marker bit above them.
+                // Both have the marker bit above them.
                 const auto more = static_cast<unsigned>(std::bit_width(p.head_atoms)) - 1;
                 atoms = atoms << more | (p.head_atoms & ~(1U << more));
                 while (atoms >= 32) {
@@ -263,8 +263,8 @@ private:
         if (out != bytes.data()) put({bytes.data(), static_cast<std::size_t>(out - bytes.data())});
         return taken;
     }
-    /// 2.5: the address bytes of a branch packet without information, with AltISA 0. The size mostly equals that of the
-    /// previous packet for this branch, so jumps are predictable.
+    /// 2.5: the address bytes of a branch packet without information, with AltISA 0. The size usually equals the size
+    /// of the previous packet for this branch, so jumps are predictable.
     WM_INLINE static std::uint8_t* put_target(std::uint8_t* out, std::uint32_t to, Isa isa, std::uint32_t base,
                                               Isa base_isa) {
         const unsigned shift = isa == Isa::a32 ? 2 : 1;
@@ -308,7 +308,7 @@ private:
                                   std::uint64_t{cycles & 0x1fc0000U} << 6 | std::uint64_t{cycles & 0xfe000000U} << 7;
         return {all | more[count], count};
     }
-    /// The part of needs_packet() for an unchanged state; false: a packet is needed.
+    /// The part of needs_packet() for an unchanged state. Returns false if a packet is needed.
     bool returned_by_stack(const RetiredBlock& b) {
         if (stack_.empty()) return false;
         const ModelReturnStack::Entry& top = stack_.top();

@@ -1,5 +1,5 @@
-/// How the model's packets reach the FIFO: one at a time, or in groups that are sent or lost as a whole; and the atoms
-/// that are collected to be sent together (docs/spec/pft.md, 5.4 and 5.5).
+/// The way of the model's packets to the FIFO: one at a time, or in groups that are sent or lost as a whole; and the
+/// atoms that are collected to be sent together (docs/spec/pft.md, 5.4 and 5.5).
 #pragma once
 
 #include <cstdint>
@@ -38,10 +38,10 @@ protected:
         grouping_ = true;
         group_lost_ = false;
     }
-    /// False: the group did not fit, and the waypoint is lost.
+    /// Returns false if the group did not fit, so that the waypoint is lost.
     bool end_group() {
         grouping_ = false;
-        // An atom that waits while a group is open belongs to the same waypoint, whose waypoint update is in the group.
+        // An atom that waits while a group is open belongs to the waypoint whose waypoint update is in the group.
         const bool own_atom = !group_.empty() && atoms_.count != 0;
         commit(own_atom);
         if (!group_lost_) {

@@ -46,7 +46,7 @@ protected:
         sent_.ns = ns;
         sent_.hyp = hyp;
     }
-    /// OQ10: a branch into a prohibited region. Neither its target nor the state there may be visible.
+    /// OQ10: whether this is a branch into a prohibited region. Neither its target nor the state there may be visible.
     bool hidden_branch(std::uint32_t exception, std::uint64_t cycle) {
         flush_atoms();
         if (choices_.prohibited_entry == ModelChoices::ProhibitedEntry::address_zero) {
@@ -70,8 +70,8 @@ protected:
         base_ = place;
         if (choices_.update_base == ModelChoices::UpdateBase::is_base) other_base_ = place;
     }
-    /// Sends the most recent waypoint's target, without executing anything. False: the FIFO has no room. `cycle`: cycle
-    /// of that waypoint.
+    /// Sends the most recent waypoint's target, without executing anything. Returns false if the FIFO has no room.
+    /// `cycle`: cycle of that waypoint.
     bool isync(ISyncReason reason, const Place& place, bool ns, bool hyp, std::uint32_t context_id,
                std::uint64_t cycle) {
         flush_atoms();
@@ -93,10 +93,11 @@ protected:
         sent_.context_id = context_id;
         return true;
     }
-    /// `ticks`: time of the last waypoint, which was in `cycle`. `whole`: with all bytes. False: the FIFO has no room.
+    /// `ticks`: time of the last waypoint, which was in `cycle`. `whole`: with all bytes. Returns false if the FIFO has
+    /// no room.
     bool timestamp(std::uint64_t ticks, std::uint64_t cycle, bool whole, bool frequency_changed) {
         flush_atoms();
-        // v1.1 sends the time of the last waypoint, v1.0 that of the packet.
+        // v1.1 sends the time of the last waypoint, v1.0 the time of the packet.
         const std::uint64_t delay = config_.minor_version == 0 ? choices_.packet_delay_cycles : 0;
         std::uint64_t value = ticks + clock_.ticks_of(delay);
         if (config_.timestamp_bytes == 7) value &= (std::uint64_t{1} << 48) - 1;
@@ -121,7 +122,7 @@ protected:
         sent_.vmid = value;
     }
 
-    /// 5.3, rule 4: whether a waypoint instruction that passed gets a branch packet; otherwise an atom.
+    /// 5.3, rule 4: whether a waypoint instruction that passed gives a branch packet; otherwise it gives an atom.
     bool needs_packet(const Retired& w, bool ns, bool hyp) {
         const bool change = ns != sent_.ns || hyp != sent_.hyp || alt_isa_differs(w.next.isa);
         switch (w.instruction.waypoint) {
@@ -147,8 +148,8 @@ protected:
     Sent sent_;
     ModelReturnStack stack_;
 
-    // A waypoint update may or may not be the base of the next address (OQ1): `base_` assumes that it is, `other_base_`
-    // that it is not.
+    // A waypoint update may or may not be the base of the next address (OQ1): `base_` assumes that it is the base,
+    // `other_base_` that it is not.
     Place base_{}, other_base_{};
 
 private:
@@ -156,7 +157,7 @@ private:
     [[nodiscard]] bool alt_isa_differs(Isa isa) const {
         return (isa == Isa::tee) != (base_.isa == Isa::tee) || (isa == Isa::tee) != (other_base_.isa == Isa::tee);
     }
-    /// An address after a waypoint update, long enough for both readings of OQ1.
+    /// An address after a waypoint update, long enough for both interpretations of OQ1.
     [[nodiscard]] Target compressed(const Place& to, unsigned least) const {
         const Target one = compress(to, base_, least), other = compress(to, other_base_, least);
         return one.bytes >= other.bytes ? one : other;

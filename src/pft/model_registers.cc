@@ -23,7 +23,7 @@ AccessResult ModelRegisters::write(unsigned number, std::uint32_t value, Request
         case Etmcr::number: {
             Etmcr cr = from_value<Etmcr>(value & access.mask);
             if (!programming) {
-                // Only a write that stops it: other changes wait until it has stopped.
+                // Only a write that stops the unit has effect: other changes wait until it has stopped.
                 const bool stops = cr.programming, powers_down = cr.power_down;
                 if (!stops) {
                     cr = file_.cr;

@@ -1,5 +1,5 @@
-/// The registers of the model as software and debuggers see them: which accesses succeed, the locks, claim tags and
-/// power (docs/spec/pft.md, 3.1). The session decides what is traced.
+/// The registers of the model as software and debuggers see them: the success of accesses, the locks, claim tags and
+/// power (docs/spec/pft.md, 3.1). The session decides which code is traced.
 #pragma once
 
 #include <cstdint>

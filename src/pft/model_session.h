@@ -1,6 +1,6 @@
-/// One trace session of the model, from a cleared Programming bit to the next change of registers: what is executed,
-/// and which part is traced (docs/spec/pft.md, 5.3 and 5.5). The base classes decide which packets are sent and where
-/// they go.
+/// One trace session of the model, from a cleared Programming bit to the next change of registers: the executed code,
+/// and the part that is traced (docs/spec/pft.md, 5.3 and 5.5). The base classes decide which packets are sent and
+/// where they go.
 #pragma once
 
 #include <algorithm>
@@ -138,8 +138,8 @@ public:
             } else {
                 atom(w.passed, clock_.count(w.cycle));
             }
-            // 5: the pop came first. If a change of security state by MCR or MSR waits to be reported, an entry would
-            // have a state that the trace does not show: it is never matched.
+            // Rule 5: the pop came first. If a change of security state by MCR or MSR waits to be reported, an entry
+            // would have a state that the trace does not show, so it never matches.
             if (w.passed && w.instruction.link) stack_.push({behind, shown_ns, shown_ns == ns});
             const bool returned = w.passed && w.instruction.exception_return && config_.minor_version >= 1 && shown;
             if (returned) send(ExceptionReturn{});  // 6
@@ -213,7 +213,7 @@ public:
         stop(ISyncReason::debug_exit);
     }
 
-    /// 1.1: WFI and WFE drain pending atoms and the FIFO.
+    /// 1.1: WFI and WFE send pending atoms and empty the FIFO.
     void wait(std::uint64_t cycle) {
         settle();
         advance(cycle);
@@ -307,7 +307,7 @@ public:
         fifo_.flush();
     }
     [[nodiscard]] bool programming() const { return programming_; }
-    /// Counters, sequencer, start/stop block and trigger.
+    /// Stores the present state of counters, sequencer, start/stop block and trigger.
     void read_back(Registers& registers) const {
         resources_.read_back(registers);
         registers.sr = status();
@@ -320,7 +320,7 @@ private:
         bool ns, hyp;
         friend bool operator==(const State&, const State&) = default;
     };
-    /// Without Security Extensions a macrocell traces as if always Secure (3); only v1.1 has Hyp.
+    /// Without Security Extensions a macrocell traces as if it were always Secure (3); only v1.1 has Hyp.
     [[nodiscard]] State state_of(bool ns, bool hyp) const {
         return {ns && registers_.idr.security != 0, hyp && config_.minor_version >= 1};
     }
@@ -398,7 +398,8 @@ private:
     // ---- many blocks at once: the same result as waypoint() where only atoms and plain branch packets are possible,
     // with cycle counts if there are any
 
-    /// Tracing is on, execution is at the start of a block, and nothing is pending or different from the sent state.
+    /// Whether tracing is on, execution is at the start of a block, and nothing is pending or different from the sent
+    /// state.
     [[nodiscard]] bool ordinary(bool ns, bool hyp) const {
         if (!ordinary_config_ || !tracing_ || programming_ || in_debug_ || prohibited_ || last_) return false;
         if (isync_pending_ || sync_requested_ || vmid_pending_ || timestamp_pending_ || trigger_pending_) return false;
@@ -408,8 +409,8 @@ private:
         return plain_bases() && plain(start_.isa);
     }
 
-    /// Stops before the first block that may need more. Precondition: ordinary(). Bytes and state afterwards are the
-    /// same as with waypoint().
+    /// Stops before the first block that may need packets other than atoms and plain branches. Precondition:
+    /// ordinary(). Bytes and state afterwards are the same as with waypoint().
     std::size_t retire_ordinary(std::span<const RetiredBlock> blocks) {
         const std::size_t taken = plain_blocks(blocks, start_, registers_.syncfr.value);
         if (taken != 0) retired_ordinary(taken, blocks[taken - 1].cycle);

@@ -25,7 +25,7 @@ protected:
     void periodic_isync() {
         if (send_isync(ISyncReason::periodic)) after_isync(true);
     }
-    /// An I-sync is followed by a VMID, and a synchronising one by a timestamp.
+    /// A VMID follows an I-sync, and a timestamp follows an I-sync for synchronisation.
     void after_isync(bool whole_timestamp) {
         if (config_.vmid_trace) {
             vmid_pending_ = true;
@@ -40,8 +40,8 @@ protected:
         return true;
     }
 
-    /// Sends what the last waypoint left, at its end, in the order of 5.5. Done when the next event comes, so that
-    /// changes after the waypoint are included.
+    /// Sends the packets that the last waypoint left, at its end, in the order of 5.5. This happens when the next event
+    /// comes, so that changes after the waypoint are included.
     void settle() {
         if (!unsettled_) return;
         unsettled_ = false;
@@ -61,7 +61,8 @@ protected:
             if (traced_since_timestamp_ || choices_.timestamp_filter == ModelChoices::TimestampFilter::none)
                 send_timestamp(false);
         }
-        // Its position is imprecise by definition: it does not wait for atoms, nor they for it.
+        // The position of a trigger is imprecise by definition, so the trigger does not wait for atoms, and atoms do
+        // not wait for it.
         if (trigger_pending_ && async_sent_ && !fifo_.draining()) {
             trigger_pending_ = false;
             send(Trigger{});
@@ -95,7 +96,7 @@ protected:
         whole_timestamp_due_ = true;
         restart_ = ISyncReason::overflow_restart;
     }
-    /// 5.5: a request arrives while the previous synchronisation is not finished. Pending packets still leave.
+    /// 5.5: a request arrives while the previous synchronisation is not finished. Pending packets are still sent.
     void forced_overflow() {
         flush_atoms();
         overflow();

@@ -27,7 +27,7 @@ std::optional<Cut> isync_behind(Bytes bytes, std::size_t from, const Config& con
     });
 }
 
-/// For follow::Parallel.
+/// The rules of Program Flow Trace for follow::Parallel.
 struct Protocol {
     using Config = pft::Config;
     using Cut = pft::Cut;

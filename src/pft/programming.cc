@@ -23,7 +23,7 @@ constexpr unsigned byte_offset(unsigned number) { return 4 * number; }
 /// The resource type of single address comparators in an event (5.6).
 constexpr unsigned single_address = 0;
 
-/// Bit n: some resource uses address comparator n.
+/// A bit for each address comparator that some resource uses.
 std::uint32_t used_comparators(const Registers& r) {
     std::uint32_t used = r.tsscr.start | std::uint32_t{r.tsscr.stop};
     for (unsigned pair = 0; pair < 8; ++pair)
@@ -37,7 +37,7 @@ std::uint32_t used_comparators(const Registers& r) {
     return used;
 }
 
-/// Whether a register decides what is traced.
+/// Whether a register decides which code is traced.
 bool decides(std::uint32_t comparators, unsigned number) {
     constexpr std::array controls{Etmtrigger::number, Etmtsscr::number,   Etmteevr::number, Etmtecr1::number,
                                   Etmsyncfr::number,  Etmtsevr::number,   Etmauxcr::number, Etmtraceidr::number,
@@ -77,7 +77,7 @@ void add_driver_files(const Registers& r, bool all, flow::ComponentProgram& out)
     const auto put = [&](const char* file, std::string value) { out.driver_files.push_back({file, std::move(value)}); };
     const auto hex = [](std::uint64_t value) { return fmt::format("{:#x}", value); };
     put("reset", "1");
-    // Excluding no range means tracing everything.
+    // Excluding an empty set of ranges means tracing everything.
     std::uint32_t mode = r.tecr1.exclude ? driver_mode::exclude : 0;
     if (r.cr.cycle_accurate) mode |= driver_mode::cycle_accurate;
     if (r.cr.timestamps) mode |= driver_mode::timestamps;

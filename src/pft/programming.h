@@ -1,4 +1,4 @@
-/// How software programs a macrocell: the registers it writes, their order, and the states it waits for
+/// How software programs a macrocell: the registers that it writes, their order, and the states for which it waits
 /// (docs/spec/pft.md, 3 and 3.1).
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace waymark::pft {
 
 /// The writes from setting the Programming bit to clearing it. `all`: every register that the unit has, for programs
-/// that use counters, the sequencer, or comparators in special ways; otherwise only registers that decide what is
+/// that use counters, the sequencer, or comparators in special ways; otherwise only registers that decide which code is
 /// traced.
 [[nodiscard]] std::vector<flow::RegisterStep> program_steps(const Registers& wanted, bool all);
 

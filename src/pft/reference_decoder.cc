@@ -107,7 +107,7 @@ public:
     void operator()(const Ignore&, Extent) { ++packets_; }
 
 private:
-    /// Counts the packet; false if no I-sync has come yet, so that the packet cannot be interpreted.
+    /// Counts the packet. Returns false if no I-sync has come yet, so that the packet cannot be interpreted.
     bool begin(Extent at) {
         ++packets_;
         at_ = at.first;
@@ -115,7 +115,7 @@ private:
         return synced_;
     }
 
-    /// If VMIDs are traced, one follows each I-sync before the next atom or branch packet (2.6).
+    /// Checks that, if VMIDs are traced, one follows each I-sync before the next atom or branch packet (2.6).
     void check_vmid() {
         if (!std::exchange(vmid_due_, false)) return;
         const Address here = follower_.known() ? follower_.place().address : Address{};
@@ -132,9 +132,9 @@ private:
     // ---- the operations of section 4.2, under their own names
 
     void branch_no_excp(const BranchAddress& p) {
-        // Step 1, repaired: the target is kept aside, because the walk starts from the old CurrentState. A packet may
-        // belong to a direct branch (4.6, 4.8), and then gives the same target as the instruction; if not, the code was
-        // modified or the image is wrong. The packet is right either way.
+        // Step 1, corrected: the target is stored separately, because the walk starts from the old CurrentState. The
+        // packet may belong to a direct branch (4.6, 4.8), and then gives the same target as the instruction; if not,
+        // the code was modified or the image is wrong. In both cases the packet takes precedence.
         const CoreState target = branch_target(p, last_state_, config_);
         const std::uint32_t cycles = elements_.cycles(at_, p.cycles);
         const auto branch = follower_.known() ? follower_.next_branch() : std::nullopt;
@@ -188,7 +188,7 @@ private:
             last_state_.address = place.address;
             last_state_.isa = with_alt_isa(place.isa, last_state_.alt_isa);
         }
-        // Steps 2 to 6 with their repairs: a waypoint instruction still gets its own atom or branch packet.
+        // Steps 2 to 6, corrected: a waypoint instruction still gets its own atom or branch packet.
         follower_.walk_to(place.address, follow::Stop::after, at_);
     }
 
@@ -199,7 +199,7 @@ private:
         elements_.event(at_, flow::ExceptionReturn{});
     }
 
-    /// Section 4.3.
+    /// Takes an I-sync (section 4.3).
     void analyze_isync(const ISync& p) {
         const CoreState state = isync_state(p, follower_.context().vmid, config_);
         if (!synced_ || p.reason != ISyncReason::periodic)

@@ -12,7 +12,7 @@ namespace {
 
 /// What each field means (docs/spec/pft.md, sections 3 and 5.6).
 constexpr RegisterMeaning meanings[] = {
-    // The parts of an event are alike in all event registers.
+    // The parts of an event are the same in all event registers.
     {".function",
      "of the resources A and B: 0 A; 1 not A; 2 A and B; 3 not A and B; 4 not A and not B; 5 A or B; 6 not "
      "A or B; 7 not A or not B"},

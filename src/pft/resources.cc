@@ -53,7 +53,7 @@ void Resources::note_use() {
     };
     used(r_.teevr), used(r_.trigger), used(r_.tsevr);
     all(r_.extoutevr), all(r_.cntenr), all(r_.cntrldevr), all(r_.sqevr);
-    // Their states can be read, whether an event uses them or not.
+    // The states of these resources can be read, even if no event uses them.
     sequencer_used_ |=
         std::any_of(r_.sqevr.begin(), r_.sqevr.end(), [](const auto& r) { return event_value(r) != never; });
     const auto counts = [](const auto& r) { return !r.by_event || event_value(r) != never; };
@@ -108,7 +108,7 @@ bool Resources::permitted(const Etmactr& access, const ComparedBlock& block) con
     return !access.vmid || vmid_;
 }
 
-/// After a stop the present block stays on, and the next is off.
+/// After a stop the present block stays on, and the next block is off.
 void Resources::run_start_stop() {
     const bool start = (single_ & r_.tsscr.start) != 0 || (watchpoints_ & r_.tesseicr.start) != 0;
     const bool stop = (single_ & r_.tsscr.stop) != 0 || (watchpoints_ & r_.tesseicr.stop) != 0;
@@ -126,7 +126,7 @@ void Resources::run_start_stop() {
 }
 
 void Resources::run_sequencer() {
-    // In the order of registers: 1 to 2, 2 to 1, 2 to 3, 3 to 1, 3 to 2, 1 to 3.
+    // The order is that of the registers: 1 to 2, 2 to 1, 2 to 3, 3 to 1, 3 to 2, 1 to 3.
     constexpr unsigned from[] = {1, 2, 2, 3, 3, 1}, to[] = {2, 1, 3, 1, 2, 3};
     unsigned next = 0, count = 0;
     for (unsigned i = 0; i < 6; ++i)
@@ -142,7 +142,7 @@ void Resources::advance(std::uint64_t cycles) {
     for (unsigned i = 0; i < counters_.size(); ++i) {
         const std::uint32_t reload = r_.cntrldvr[i].value;
         if (i == 0 && r_.ccer.reduced_counter) {
-            // Counts every cycle and reloads by itself; it is at zero for one cycle.
+            // A counter that counts every cycle and reloads by itself; it is at zero for one cycle.
             at_zero_[i] = cycles >= counters_[i];
             counters_[i] = at_zero_[i] ? reload - static_cast<std::uint32_t>((cycles - counters_[i]) % (reload + 1ULL))
                                        : counters_[i] - static_cast<std::uint32_t>(cycles);

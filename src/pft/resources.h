@@ -9,7 +9,7 @@
 
 namespace waymark::pft {
 
-/// Instructions from the target of one waypoint to the next waypoint, as comparators see them.
+/// Instructions from the target of one waypoint to the next waypoint, in the form for comparators.
 struct ComparedBlock {
     std::uint64_t start{}, end{};  ///< addresses of the first and the last instruction
     bool ns{}, hyp{}, user{};
@@ -22,7 +22,8 @@ class Resources {
 public:
     Resources(const Registers& registers, ModelChoices::StartAndStop start_and_stop);
 
-    /// Only "everything, always" is programmed: compare() would always return true and no event would ever occur.
+    /// Whether only "everything, always" is programmed: compare() would always return true and no event would ever
+    /// occur.
     [[nodiscard]] bool trivial() const { return trivial_; }
 
     /// A block ran where resources may see it: comparators keep these results until the next block. Returns
@@ -31,7 +32,7 @@ public:
     /// Time passes: counters run, unless the resources are frozen.
     void advance(std::uint64_t cycles);
 
-    /// Events that became true since the last call.
+    /// Whether these events became true since the last call.
     [[nodiscard]] bool take_trigger() { return take(trigger_rose_); }
     [[nodiscard]] bool take_timestamp() { return take(timestamp_rose_); }
 
@@ -39,7 +40,8 @@ public:
     void extended(unsigned number, bool level);
     void watchpoint(unsigned number, bool level);
     void instrumentation(unsigned number, bool level);
-    /// Trace is prohibited: resources must not reveal what runs (5.3). `frozen`: non-invasive debug is completely off.
+    /// Trace is prohibited: resources must not reveal the code that runs (5.3). `frozen`: non-invasive debug is
+    /// completely off.
     void prohibited(bool on, bool frozen);
 
     /// Copies inputs and prohibition.

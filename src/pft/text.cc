@@ -26,7 +26,7 @@ struct Explainer::State {
 
     [[nodiscard]] std::string place(const Target& target, const CoreState& to) const {
         if (synced || target.bytes == 5) return fmt::format("{:#010x} {}", to.address.value, name(to.isa));
-        // Hexadecimal digits that the packet carries in full, in the assumed instruction set.
+        // Number of hexadecimal digits that the packet carries completely, in the assumed instruction set.
         const unsigned known = (target_bits(target.bytes) + address_shift(to.isa)) / 4;
         return fmt::format("0x{:?>{}}{:0{}x}", "", 8 - known, to.address.value & ((std::uint64_t{1} << 4 * known) - 1),
                            known);

@@ -103,9 +103,10 @@ ModelConfig basic_config(const flow::UnitOptions& options) {
     config.choices.timestamp_numerator = 1;  // one tick is one cycle
     config.choices.fifo_bytes = options.fifo_bytes;
     config.choices.drain_cycles = options.drain_cycles;
-    // OQ10: a reader cannot tell the address 0 from a real one.
+    // OQ10: a reader cannot distinguish the address 0 from a real one.
     config.choices.prohibited_entry = ModelChoices::ProhibitedEntry::nothing;
-    // Four pairs of address comparators, two counters, sequencer, four inputs, two outputs, a Context ID comparator.
+    // The unit has four pairs of address comparators, two counters, a sequencer, four inputs, two outputs, and a
+    // Context ID comparator.
     r.ccr = from_value<Etmccr>(0x8d294004);
     return config;
 }
@@ -131,8 +132,8 @@ ModelConfig model_config(const flow::UnitOptions& options) {
 /// Registers that are given by name may use features that the options alone never use.
 bool programs_all(const flow::UnitOptions& options) { return !options.registers.empty(); }
 
-/// Adds what explain() needs beside the registers in `out`: registers with their values at reset too, for they may
-/// decide whether the unit traces.
+/// Adds the registers that explain() needs beside those in `out`: registers with their values at reset may also decide
+/// whether the unit traces.
 void add_decisive(const Registers& r, std::vector<RegisterValue>& out) {
     for (bool more = true; std::exchange(more, false);) {
         const protocol::UnitExplanation explanation =
@@ -210,7 +211,7 @@ public:
     }
     void on_trigger(std::function<void()> called) override { model_.on_trigger(std::move(called)); }
     [[nodiscard]] flow::RegisterPort* registers() override { return this; }
-    /// As after a loss of power. A unit without an OS Lock refuses that write.
+    /// Sets the locks as after a loss of power. A unit without an OS Lock refuses that write.
     void set_locks() {
         model_.write(management::oslar, flow::UnitLocks::unlock_key, 0);
         model_.write(management::lar, 0, 0);
@@ -296,7 +297,7 @@ public:
             if (to_value(r.actr[2 * n]) != 1) return std::nullopt;
             (r.tecr1.exclude ? out.exclude : out.include).push_back({{r.acvr[2 * n].value}, {r.acvr[2 * n + 1].value}});
         }
-        // Including no range means tracing nothing.
+        // Without an include range, nothing is traced.
         if (r.tecr1.ranges == 0 && !r.tecr1.exclude) out.include.push_back({});
         return out;
     }

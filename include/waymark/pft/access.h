@@ -25,7 +25,7 @@ struct RegisterPlace {
     std::string_view title;  ///< in words
     bool operator==(const RegisterPlace&) const = default;
 };
-/// All of them.
+/// All registers.
 [[nodiscard]] const std::vector<RegisterPlace>& register_places();
 /// The register with this name; null if there is none.
 [[nodiscard]] const RegisterPlace* register_called(std::string_view name);
@@ -37,9 +37,9 @@ struct RegisterAccess {
     bool readable = false, writable = false;
     std::uint32_t mask = 0;  ///< writable bits
 };
-/// `unit`: an ETMCCR of 0 stands for a unit with every feature.
+/// `unit`: with an ETMCCR of 0, the unit has every feature.
 [[nodiscard]] RegisterAccess register_access(const Registers& unit, unsigned number);
-/// From PFT v1.1 on.
+/// Whether the unit has an OS Lock, which exists from PFT v1.1 on.
 [[nodiscard]] bool has_os_lock(const Registers& unit);
 
 /// The UNPREDICTABLE parts of a program, as sentences: the register, its value, and the allowed values.

@@ -22,7 +22,7 @@ struct Atoms {
     std::uint8_t count = 1;  ///< 1 to 5
     std::uint8_t n = 0;
 
-    /// True when atom `i`, counted from the oldest, is E.
+    /// Whether atom `i`, counted from the oldest, is E.
     [[nodiscard]] WM_INLINE constexpr bool e(unsigned i) const { return ((n >> (count - 1U - i)) & 1U) == 0; }
     friend bool operator==(const Atoms&, const Atoms&) = default;
 };
@@ -87,11 +87,11 @@ struct CycleCount {
         const std::uint32_t first = c.u8();
         cycles = read_more_cycles(c, (first >> 2) & 0xfU, (first & 0x40U) != 0);
     }
-    /// The same from memory where 8 bytes must be readable, without a branch for each byte: returns the number of
-    /// bytes, or 0 if it is not a cycle count.
+    /// The same for memory in which 8 bytes can be read, without a branch for each byte: returns the number of bytes,
+    /// or 0 if it is not a cycle count.
     WM_INLINE static unsigned read_at_once(const std::uint8_t* at, std::uint32_t& cycles) {
         const std::uint64_t w = eight_bytes(at);
-        // Bit 7 of each byte that is the last one if no earlier byte is: the first such byte is the last.
+        // Bit 7 of each byte that is the last byte if no earlier byte is; the first such byte is the last.
         const std::uint64_t ends = ~((w & 0x8080808000U) | (w & 0x40U) << 1) & 0x8080808080U;
         if (ends == 0) [[unlikely]]
             return 0;
@@ -100,7 +100,8 @@ struct CycleCount {
                                             (field >> 6 & 0x1fc0000U) | (field >> 7 & 0xfe000000U));
         return (static_cast<unsigned>(std::countr_zero(ends)) + 1) / 8;
     }
-    /// The same for a count of one or two bytes; 0: it has more. Branchless, since the size is hard to predict.
+    /// The same for a count of one or two bytes; returns 0 for a longer one. Branchless, since the size is hard to
+    /// predict.
     WM_INLINE static unsigned read_short(const std::uint8_t* at, std::uint32_t& cycles) {
         const std::uint32_t more = at[0] >> 6 & 1U;
         if ((at[1] & more << 7) != 0) [[unlikely]]
@@ -108,7 +109,7 @@ struct CycleCount {
         cycles = (at[0] >> 2 & 0xfU) | (std::uint32_t{at[1]} << 4 & (0U - more));
         return 1 + more;
     }
-    /// Either of them: few counts have more than two bytes.
+    /// Uses the faster function first: few counts have more than two bytes.
     WM_INLINE static unsigned read_likely(const std::uint8_t* at, std::uint32_t& cycles) {
         const unsigned bytes = read_short(at, cycles);
         return bytes != 0 ? bytes : read_at_once(at, cycles);
@@ -147,9 +148,9 @@ struct CycleAtomField {
         a.atoms = {1, static_cast<std::uint8_t>((first >> 1) & 1U)};
         a.cycles = read_more_cycles(c, (first >> 2) & 0xfU, (first & 0x40U) != 0);
     }
-    /// The same for an atom packet of one or two bytes, from memory where 2 bytes must be readable: returns the size;
-    /// 0: more. Branchless, since the size is hard to predict. What is known of the first byte makes it one comparison,
-    /// for which a loop waits.
+    /// The same for an atom packet of one or two bytes, in memory in which 2 bytes can be read: returns the size; 0 for
+    /// a larger packet. Branchless, since the size is hard to predict. The known bits of the first byte make the test a
+    /// single comparison, for which a loop waits.
     WM_INLINE static unsigned read_short(const std::uint8_t* at, std::uint32_t& e, std::uint32_t& cycles) {
         const std::uint32_t first = at[0], second = at[1];
         if ((first << 1 & second & 0x80U) != 0) [[unlikely]]
@@ -180,7 +181,8 @@ struct CycleAtomField {
     }
 };
 
-/// Number of low bits of an instruction address that are always 0 in an instruction set, and so never sent: 2, 1 or 0.
+/// Number of low bits of an instruction address that are always 0 in an instruction set, and so are never sent: 2, 1 or
+/// 0.
 [[nodiscard]] constexpr unsigned address_shift(Isa isa) { return isa == Isa::a32 ? 2 : isa == Isa::jazelle ? 0 : 1; }
 
 /// Number of address bits in a packet of 1 to 4 address bytes; 5 bytes carry all.
@@ -189,9 +191,9 @@ struct CycleAtomField {
     return bits[bytes];
 }
 
-/// An address as carried in a branch or waypoint update packet: only the low bits, unless it has five bytes.
+/// An address as carried in a branch or waypoint update packet: only its low bits, unless it has five bytes.
 struct Target {
-    /// address >> address_shift: its low target_bits(bytes) bits
+    /// The low target_bits(bytes) bits of address >> address_shift.
     std::uint32_t bits{};
     std::uint8_t bytes = 1;  ///< address bytes, 1 to 5
     Isa isa = Isa::a32;  ///< only in five bytes: a32, t32 (also for ThumbEE) or jazelle; otherwise a32, without meaning
@@ -322,8 +324,8 @@ struct TimestampField {
             }
         }
     }
-    /// The same from memory where 9 bytes must be readable, without a branch for each byte: returns the number of
-    /// bytes, or 0 if it is not a timestamp.
+    /// The same for memory in which 9 bytes can be read, without a branch for each byte: returns the number of bytes,
+    /// or 0 if it is not a timestamp.
     WM_INLINE unsigned read_at_once(const std::uint8_t* at, TimestampValue& t) const {
         const SevenBits sent = SevenBits::of(eight_bytes(at));
         t = {sent.value, static_cast<std::uint8_t>(sent.bytes)};

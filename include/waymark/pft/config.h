@@ -31,7 +31,7 @@ struct Config {
     /// Longest walk in bytes before the image is considered wrong (section 4.4).
     std::uint32_t max_walk_bytes = 512 * 1024;
 
-    /// From the three registers that determine it; section 3.
+    /// Makes the configuration from the three registers that determine it (section 3).
     [[nodiscard]] static Config from_registers(const Etmcr& cr, const Etmccer& ccer, const Etmidr& idr) {
         constexpr std::uint8_t sizes[] = {0, 1, 2, 4};
         Config c;

@@ -1,5 +1,5 @@
-/// Encodes packets as bytes, in canonical form: every count and address has the fewest bytes unless the packet says
-/// otherwise (docs/spec/pft.md, sections 2 and 5.7).
+/// Encodes packets as bytes, in canonical form: every count and address has the fewest bytes unless the packet states
+/// another number (docs/spec/pft.md, sections 2 and 5.7).
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ inline constexpr std::uint32_t exception_numbers = 512;
 /// Precondition: `number` is below exception_numbers.
 [[nodiscard]] const flow::ExceptionType& exception_type(std::uint32_t number);
 
-/// The number that a macrocell sends for this class; 13, "generic", if it has none of its own.
+/// The number that a macrocell sends for this class; 13, "generic", if the class has no number.
 [[nodiscard]] std::uint32_t exception_number(flow::ExceptionClass kind);
 
 /// The address of the exception's vector in a Linux kernel.

@@ -15,8 +15,8 @@ struct ManagementValues {
 };
 
 /// `given`: a register that was not given is not judged. A finding with effect `stops` means that Model, with these
-/// registers, traces nothing at that level; a level without obstacles, in an explanation without `stops` and `may`,
-/// means that it traces everything there.
+/// registers, traces nothing at that level. If a level has no obstacles, and the explanation has neither `stops` nor
+/// `may`, Model traces everything at that level.
 [[nodiscard]] protocol::UnitExplanation explain(const Registers& registers, const ManagementValues& management,
                                                 const protocol::Given& given);
 

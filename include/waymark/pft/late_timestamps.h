@@ -21,8 +21,8 @@ struct LateTimestamps {
         if (last.known()) to_the_end = false;
         if (to_the_end) sent.push_back(value);
     }
-    /// Whether a decoder that has read everything before would have reported one of them. `last`, `before`: state at
-    /// the end of the preceding part; updated to the state after the incomplete ones.
+    /// Whether a decoder that has read everything before would have reported one of them. `last`, `before`: the state
+    /// at the end of the preceding part; updated to the state after the incomplete ones.
     [[nodiscard]] bool contradict(const Config& config, TimestampState& last, follow::TimeOrder& before) const {
         bool any = false;
         for (const TimestampValue& value : sent) {
@@ -33,8 +33,8 @@ struct LateTimestamps {
     }
 };
 
-/// Completes the timestamps of a piece that were reported before the first complete one, in their elements; returns the
-/// last of them. `now`: the last timestamp before the piece. `zero_is_known`: a time of 0 is valid.
+/// Completes, in their elements, the timestamps of a piece that were reported before the first complete one; returns
+/// the last of them. `now`: the last timestamp before the piece. `zero_is_known`: a time of 0 is valid.
 [[nodiscard]] inline TimestampState complete_timestamps(const Config& config, TimestampState now,
                                                         const LateTimestamps& late, const follow::Batches& batches,
                                                         bool zero_is_known = true) {

@@ -22,7 +22,7 @@ public:
         return passed;
     }
 
-    /// The timestamp bus shows this now.
+    /// Sets the present value of the timestamp bus.
     void set_ticks(std::uint64_t ticks) {
         ticks_base_ = ticks;
         ticks_cycle_ = now_;

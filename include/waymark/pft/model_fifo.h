@@ -1,5 +1,5 @@
-/// A model's FIFO: how full it is, and whether it drains after an overflow (docs/spec/pft.md, 5.5). The macrocells of
-/// Program Flow Trace took it over from ETMv3.
+/// A model's FIFO: the number of bytes in it, and whether it drains after an overflow (docs/spec/pft.md, 5.5). The
+/// macrocells of Program Flow Trace took it over from ETMv3.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +28,8 @@ public:
             draining_ = false;
         }
     }
-    /// Gives the bytes to the trace. False: they do not fit with `reserved` bytes more, and nothing was done. An entry
-    /// larger than the FIFO fits while the FIFO is empty.
+    /// Passes the bytes to the trace. Returns false, without effect, if they do not fit together with `reserved` more
+    /// bytes. An entry larger than the FIFO fits while the FIFO is empty.
     [[nodiscard]] WM_INLINE bool put(Bytes bytes, std::uint64_t reserved) {
         if (choices_.fifo_bytes != 0) {
             if (level_ != 0 && level_ + bytes.size() + reserved > choices_.fifo_bytes) return false;

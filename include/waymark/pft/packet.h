@@ -62,7 +62,7 @@ struct BranchAddress {
     bool operator==(const BranchAddress&) const = default;
 };
 
-/// Why an I-sync was sent.
+/// The reason for an I-sync.
 enum class ISyncReason : std::uint8_t { periodic, trace_enabled, overflow_restart, debug_exit };
 
 /// I-sync: the whole state of the core at an instruction. Executes nothing.

@@ -1,16 +1,16 @@
-/// `Decoder` on several cores: the stream is cut behind I-syncs, the pieces are decoded side by side, and their
-/// elements come in order; they equal the elements of `Decoder` (docs/spec/pft.md, 2.11 and 4.3).
+/// `Decoder` on several cores: the stream is cut after I-syncs. The pieces are decoded side by side, and their elements
+/// are delivered in order; they equal the elements of `Decoder` (docs/spec/pft.md, 2.11 and 4.3).
 ///
-/// A place to cut is an A-sync with packets behind it that parse up to an I-sync; its piece begins behind that I-sync,
-/// which gives address, state and Context ID, and empties the return stack. What an I-sync does not give:
+/// A place to cut is an A-sync followed by packets that can be parsed up to an I-sync. Its piece begins after that
+/// I-sync, which gives address, state and Context ID, and empties the return stack. An I-sync does not give:
 ///
-/// - VMID: taken to be that of the last piece whose end is known.
-/// - Timestamps: delivered incomplete, and completed when the end of the piece before is known.
+/// - the VMID: assumed to be the VMID of the last piece whose end is known;
+/// - timestamps: delivered incomplete, and completed when the end of the previous piece is known.
 ///
-/// Each piece ends at the next one's beginning. Only if the decoder of the piece before has read an I-sync that ends
-/// there, and its state then is the one assumed, are the next piece's elements taken; else that piece is decoded again
-/// from where the one before ended. So a byte pattern that only looks like a synchronisation costs time and changes
-/// nothing.
+/// Each piece ends where the next one begins. The elements of the next piece are used only if the decoder of the
+/// previous piece has read an I-sync that ends there, and its state there equals the assumed state. Otherwise that
+/// piece is decoded again from the end of the previous one. So a byte pattern that only looks like a synchronisation
+/// costs time, but changes nothing.
 #pragma once
 
 #include <memory>
@@ -27,8 +27,8 @@ namespace waymark::pft {
 /// Decodes one PTM's byte stream, in chunks of any size.
 class ParallelDecoder final : public follow::HeldParallel {
 public:
-    /// Everything is borrowed and must outlive the decoder. `code` must be safe to call from several threads. `sink` is
-    /// called by one thread at a time, not always the same one; several threads call its forks.
+    /// Everything is borrowed and must outlive the decoder. `code` must be thread-safe. `sink` is called by one thread
+    /// at a time, not always the same; several threads call its forks.
     ParallelDecoder(const Config& config, const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
                     const Options& options);
 };

@@ -1,4 +1,4 @@
-/// Bytes → packets (docs/spec/pft.md, sections 2.10 and 2.11). An A-sync has all zeros before its 0x80, however many.
+/// Parses bytes to packets (docs/spec/pft.md, sections 2.10 and 2.11). An A-sync includes all zeros before its 0x80.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace waymark::pft {
 using wire::Extent;
 using wire::Parsed;
 
-/// One packet of any type at the start of `bytes`, which must not be empty. Stateless.
+/// Parses one packet of any type at the start of `bytes`, which must not be empty. Stateless.
 template <class Take>
 WM_INLINE Parsed parse_one(Bytes bytes, const Config& config, Take&& take) {
     return wire::Dispatch<Packets>::parse(bytes, take, config);
@@ -36,7 +36,7 @@ struct ParserRules {
     }
 };
 
-/// A stream of packets, in chunks of any size; `Handler` takes every packet of `Packets`, and Gap.
+/// Parses a stream of packets, in chunks of any size; `Handler` takes every packet of `Packets`, and Gap.
 template <class Handler>
 using Parser = wire::SharedParser<ParserRules, Handler>;
 /// The same, compiled for the handler: for decoders.

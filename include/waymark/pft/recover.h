@@ -1,12 +1,11 @@
-/// Program flow before the first A-sync: the oldest trace in a wrapped buffer
-/// (docs/spec/pft.md, 2.11).
+/// Recovers program flow before the first A-sync: the oldest trace in a wrapped buffer (docs/spec/pft.md, 2.11).
 ///
-/// Where packets begin follows from the end: every chain of packets that leads exactly to the A-sync is one of the
-/// candidates, and the search begins where they have become one. Where execution stood is searched: every place in the
-/// program is followed through the packets, and dies at the first one that contradicts its code. No place that may be
-/// right is dropped unless another is a million times likelier: what lay on the return stack is any place behind a
-/// call. What all paths that are left at the first I-sync behind an A-sync have in common is recovered; the rest is a
-/// gap.
+/// The beginnings of packets are found from the end: every chain of packets that leads exactly to the A-sync is a
+/// candidate, and the search begins at the place where all candidates have joined. The place of execution is searched:
+/// every place in the program is followed through the packets, and dropped at the first packet that contradicts its
+/// code. A place that may be right is dropped only if another one is a million times likelier. An unknown entry of the
+/// return stack may be any place after a call. The common part of all remaining paths at the first I-sync after an
+/// A-sync is recovered; the rest is a gap.
 #pragma once
 
 #include <span>
@@ -28,16 +27,15 @@ using follow::judged_bytes;
 using follow::least_confidence;
 using follow::RecoverLimits;
 
-/// Searches the head of a stream; `stream` begins where the stream does and holds its first A-sync and the I-sync
-/// behind it. `extents`: where `code` has bytes, for a search must list them. Time and memory are bounded by `limits`,
-/// whatever the bytes.
+/// Searches the head of a stream. `stream` begins at the beginning of the stream and includes its first A-sync and the
+/// I-sync after it. `extents`: where `code` has bytes. `limits` bound time and memory for any bytes.
 [[nodiscard]] HeadRecovery recover_head(const Config& config, const isa::CodeReader& code,
                                         std::span<const CodeExtent> extents, Bytes stream,
                                         const RecoverLimits& limits = {});
 
-/// Decodes the recovered flow: for each stretch a `TraceOn` with the reason `recovered`, then what the decoders would
-/// have given for it, had they known where they stood; a gap between stretches and behind the last, if it ends before
-/// the sync. Context ID and VMID stay unknown until a packet carries them. All is delivered.
+/// Decodes the recovered flow: for each stretch a `TraceOn` with the reason `recovered`, followed by the output of the
+/// decoders if they had known the state of the core; a gap between stretches and after the last one, if it ends before
+/// the sync. Context ID and VMID are unknown until a packet gives them. Everything is delivered.
 void decode_head(const HeadRecovery& head, const Config& config, const isa::CodeReader& code, Bytes stream,
                  flow::BatchWriter& out);
 

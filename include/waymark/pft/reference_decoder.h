@@ -1,5 +1,5 @@
-/// Packets + program image → executed instructions, step by step as the specification writes it (docs/spec/pft.md,
-/// section 4). Clear, not fast: `Decoder` gives the same elements at speed, and tests hold the two together.
+/// Decodes packets with a program image to executed instructions, by the steps of the specification (docs/spec/pft.md,
+/// section 4). Written for clarity, not speed: `Decoder` gives the same elements at speed, and tests compare the two.
 #pragma once
 
 #include "waymark/flow/blocks.h"
@@ -18,9 +18,9 @@ class ReferenceDecoder final : public follow::HeldDecoder {
 public:
     /// `code` and `out` are borrowed and must outlive the decoder.
     ReferenceDecoder(const Config& config, const isa::CodeReader& code, flow::BatchWriter& out);
-    /// Continues as if all bytes before `at` were read, a packet began there, and the core was in this state: delivers
-    /// a `TraceOn` of the reason `recovered`. For callers who know the state without an I-sync (recover.h); before the
-    /// first feed().
+    /// Continues as if all bytes before `at` had been read, a packet began there, and the core was in this state:
+    /// delivers a `TraceOn` with the reason `recovered`. For callers that know the state without an I-sync (recover.h);
+    /// call it before anything is fed.
     void begin_at(Offset at, const Standing& standing);
 
 private:

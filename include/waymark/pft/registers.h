@@ -1,5 +1,5 @@
 /// Registers of a Program Trace Macrocell, field by field (docs/spec/pft.md, section 3). Each is described once: one
-/// function names its fields, and reading, writing, printing and checking walk it.
+/// function names its fields, and reading, writing, printing and checking use it.
 #pragma once
 
 #include <array>
@@ -102,13 +102,13 @@ struct Etmtraceidr {
     bool operator==(const Etmtraceidr&) const = default;
 };
 
-/// An event, as the event registers hold it (5.6): a function of two resources.
+/// An event in the form of the event registers (5.6): a function of two resources.
 struct EventFields {
     std::uint8_t function{}, b_type{}, b_index{}, a_type{}, a_index{};
     bool operator==(const EventFields&) const = default;
 };
 
-/// The registers that hold an event and nothing else.
+/// The registers that contain only an event.
 template <class Tag>
 struct EventRegister : EventFields {
     static constexpr std::string_view name = Tag::name, title = Tag::title;
@@ -173,7 +173,7 @@ using Etmacvr = NumberRegister<register_tags::Acvr, 32>;
 using Etmcntrldvr = NumberRegister<register_tags::Cntrldvr, 16>;
 using Etmcntrldevr = EventRegister<register_tags::Cntrldevr>;
 using Etmcntvr = NumberRegister<register_tags::Cntvr, 16>;
-/// In this order: ETMSQ12EVR, ETMSQ21EVR, ETMSQ23EVR, ETMSQ31EVR, ETMSQ32EVR, ETMSQ13EVR.
+/// The order is ETMSQ12EVR, ETMSQ21EVR, ETMSQ23EVR, ETMSQ31EVR, ETMSQ32EVR, ETMSQ13EVR.
 using Etmsqevr = EventRegister<register_tags::Sqevr>;
 using Etmsqr = NumberRegister<register_tags::Sqr, 2>;
 using Etmextoutevr = EventRegister<register_tags::Extoutevr>;
@@ -275,8 +275,8 @@ struct Etmtecr1 {
     bool operator==(const Etmtecr1&) const = default;
 };
 
-/// ETMACTR1 to 16, the address comparator access type registers. Registers 0x20 to 0x2F. The security state controls
-/// have their bits apart: 0 match, 1 no match, 2 match when privileged, 3 match in User mode.
+/// ETMACTR1 to 16, the address comparator access type registers. Registers 0x20 to 0x2F. The two bits of a security
+/// state control are not adjacent: 0 match, 1 no match, 2 match when privileged, 3 match in User mode.
 struct Etmactr {
     static constexpr std::string_view name = "ETMACTR", title = "address comparator access type";
     static constexpr unsigned number = 0x20, count = 16;
@@ -314,7 +314,7 @@ struct Etmcntenr : EventFields {
     bool operator==(const Etmcntenr&) const = default;
 };
 
-/// ETMEXTINSELR: which input of the extended external input bus each selector gives. Register 0x7B.
+/// ETMEXTINSELR: the input of the extended external input bus that each selector passes on. Register 0x7B.
 struct Etmextinselr {
     static constexpr std::string_view name = "ETMEXTINSELR", title = "extended external input selection";
     static constexpr unsigned number = 0x7b, count = 1;
@@ -410,7 +410,7 @@ struct Registers {
     Etmtraceidr traceidr = from_value<Etmtraceidr>(0x10);
     Etmvmidcvr vmidcvr;
 
-    /// Calls `f(register)` with every register, or every one of a group.
+    /// Calls `f(register)` with every register, and with every register of a group.
     static void for_each(auto& self, auto&& f) {
         const auto group = [&](auto& registers) {
             for (auto& r : registers) f(r);
@@ -421,7 +421,7 @@ struct Registers {
         group(self.cidcvr), f(self.cidcmr), f(self.syncfr), f(self.idr), f(self.ccer), f(self.extinselr);
         f(self.tesseicr), f(self.eibcr), f(self.tsevr), f(self.auxcr), f(self.traceidr), f(self.vmidcvr);
     }
-    /// Sets the register with this number (section 3); false if there is none.
+    /// Sets the register with this number (section 3). Returns false if there is none.
     bool set(unsigned number, std::uint32_t value) {
         bool found = false;
         visit(*this, number, [&](auto& r) {
@@ -430,7 +430,7 @@ struct Registers {
         });
         return found;
     }
-    /// The value of the register with this number; none if there is no such register.
+    /// The value of the register with this number; nullopt if there is none.
     [[nodiscard]] std::optional<std::uint32_t> get(unsigned number) const {
         std::optional<std::uint32_t> value;
         visit(*this, number, [&](const auto& r) { value = to_value(r); });

@@ -1,11 +1,11 @@
-/// What packets are compressed against (docs/spec/pft.md, sections 2.5, 2.7, 2.9). Of each item: does a synchronisation
-/// point give it back?
+/// The state against which packets are compressed (docs/spec/pft.md, sections 2.5, 2.7, 2.9). For each part: does a
+/// synchronisation point restore it?
 ///
 ///     address, isa         yes, the I-sync
-///     ns, hyp, context id  yes, the I-sync (context id where traced)
-///     vmid                 by the VMID packet that follows the I-sync, where traced
+///     ns, hyp, context id  yes, the I-sync (the context id if it is traced)
+///     vmid                 no, but the VMID packet that follows the I-sync, if it is traced
 ///     timestamp            by the T-sync (a timestamp with all its bytes); until then its high bits are unknown
-///     return stack         empty there (4.5); kept by the decoders, not here
+///     return stack         it is empty there (4.5); kept by the decoders, not here
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ namespace waymark::pft {
 
 using follow::Place;
 
-/// Completes a partial address from `last`, the last traced place. Bits the packet does not carry, and the instruction
-/// set of a packet under five bytes, come from `last`. Cannot fail: impossible patterns were refused by the parser.
-/// `isa` is t32 where ThumbEE is possible; the AltISA flag decides (with_alt_isa).
+/// Completes a partial address from `last`, the last traced place. Bits that the packet does not carry, and the
+/// instruction set of a packet of less than five bytes, come from `last`. Cannot fail: the parser refused impossible
+/// patterns. If ThumbEE is possible, `isa` is t32, and the AltISA flag decides (with_alt_isa).
 [[nodiscard]] WM_INLINE Place complete(const Target& target, const Place& last) {
     if (target.bytes == 5) return {{std::uint64_t{target.bits} << address_shift(target.isa) & 0xffffffffU}, target.isa};
     const unsigned shift = address_shift(last.isa);
@@ -31,19 +31,19 @@ using follow::Place;
     return {{kept | std::uint64_t{target.bits} << shift}, last.isa};
 }
 
-/// AltISA distinguishes ThumbEE from Thumb, and means nothing elsewhere.
+/// AltISA distinguishes ThumbEE from Thumb, and has no meaning in other instruction sets.
 [[nodiscard]] WM_INLINE Isa with_alt_isa(Isa isa, bool alt_isa) {
     return isa == Isa::t32 || isa == Isa::tee ? (alt_isa ? Isa::tee : Isa::t32) : isa;
 }
 
-/// The fewest address bytes that turn `last` into `to` (section 2.5, the compression rule); `least` is 2 when
-/// information bytes follow a branch packet. ThumbEE counts as an instruction set of its own.
+/// The address with the fewest bytes that changes `last` to `to` (section 2.5, the compression rule); `least` is 2 when
+/// information bytes follow a branch packet. ThumbEE counts as a separate instruction set.
 [[nodiscard]] Target compress(const Place& to, const Place& last, unsigned least = 1);
 
 /// The last timestamp, as transmitted (possibly Gray coded).
 class TimestampState {
 public:
-    /// Takes a timestamp's value and returns the whole timestamp, as transmitted; `known()` says whether its high bits
+    /// Takes a timestamp's value and returns the whole timestamp, as transmitted; `known()` shows whether its high bits
     /// are known.
     WM_INLINE std::uint64_t update(const TimestampValue& sent, const Config& config) {
         const TimestampField field{config.timestamp_bytes};
@@ -63,9 +63,9 @@ public:
     [[nodiscard]] std::uint64_t value(const Config& config) const {
         return config.gray_timestamps ? from_gray(value_) : value_;
     }
-    /// A timestamp may have been lost: only a whole one will do.
+    /// A timestamp may have been lost, so only a whole one can be used next.
     void forget() { *this = {}; }
-    /// As after this one was transmitted.
+    /// Continues as after the transmission of this timestamp.
     void go_on_behind(std::uint64_t transmitted, bool known) {
         value_ = transmitted;
         known_ = known;
@@ -76,7 +76,7 @@ private:
     bool known_ = false;
 };
 
-/// The fewest bytes that turn the transmitted value `last` into `to`; `whole` asks for a T-sync.
+/// The timestamp with the fewest bytes that changes the transmitted value `last` to `to`; `whole` requests a T-sync.
 [[nodiscard]] TimestampValue compress_timestamp(std::uint64_t to, std::uint64_t last, bool whole, const Config& config);
 
 }  // namespace waymark::pft

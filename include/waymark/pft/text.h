@@ -1,5 +1,5 @@
-/// Packets ↔ text: the notation of `waymark packets` and of .wmt tests, `BRANCH-ADDRESS target=0x17/1`.
-/// docs/spec/pft.md, section 2, has the names and fields.
+/// Converts packets to text and back, in the notation of `waymark packets` and of .wmt tests: `BRANCH-ADDRESS
+/// target=0x17/1`. docs/spec/pft.md, section 2, has the names and fields.
 #pragma once
 
 #include <memory>
@@ -16,15 +16,15 @@ namespace waymark::pft {
 
 using wire::fields_text, wire::to_text;
 
-/// The inverse of to_text. `bad_format`: no packet has that name, or a field is missing, in the wrong place or no value
-/// of its kind; the message names it.
+/// The inverse of to_text. `bad_format`: no packet has that name, or a field is missing, in the wrong place or invalid;
+/// the message names it.
 [[nodiscard]] Result<Packet> from_text(std::string_view text, const Config& config);
 
-/// Why an I-sync was sent, as a word.
+/// The reason for an I-sync, as a word.
 [[nodiscard]] std::string_view name(ISyncReason reason);
 
-/// Explains packets that carry only a part of a value: keeps the state against which packets are compressed, and
-/// nothing of the program. Must get every packet and gap of a stream in order.
+/// Explains packets that carry only a part of a value: keeps the state against which packets are compressed, but no
+/// state of the program. Receives every packet and gap of a stream in order.
 class Explainer {
 public:
     explicit Explainer(const Config& config);
@@ -32,8 +32,8 @@ public:
     Explainer(const Explainer&) = delete;
     Explainer& operator=(const Explainer&) = delete;
 
-    /// A short phrase, such as `to 0xc0010ef4 T32, IRQ`; empty when the fields are all there is to say. Addresses that
-    /// cannot be completed, because no I-sync came yet, have `?` for each unknown hexadecimal digit.
+    /// A short phrase, such as `to 0xc0010ef4 T32, IRQ`; empty if the fields are enough. In an address that cannot be
+    /// completed, because no I-sync came yet, each unknown hexadecimal digit is `?`.
     [[nodiscard]] std::string operator()(const Packet& packet);
     /// Forgets the known state.
     void operator()(const Gap& gap);

@@ -5,8 +5,8 @@
 
 namespace waymark::pft {
 
-/// What a PTM and an ETMv3 can both have: sizes of the Context ID, of the synchronisation period and of the FIFO.
-/// Errc::usage.
+/// Checks the options that a PTM and an ETMv3 have in common: sizes of the Context ID, of the synchronisation period
+/// and of the FIFO. Errc::usage.
 [[nodiscard]] Status check_macrocell(const flow::UnitOptions& options);
 
 /// Macrocells of a Cortex-A9 (PFT v1.0) and a Cortex-A15 (PFT v1.1).
