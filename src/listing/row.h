@@ -48,7 +48,7 @@ private:
     std::size_t size_ = 0;
 };
 
-/// Room that put_decimal() and put_hexadecimal() may write to, even if they use less of it: copies of fixed length are
+/// Room that put_decimal() and put_hexadecimal() may write to, even if they use fewer bytes: copies of fixed length are
 /// fast.
 inline constexpr std::size_t number_room = 24;
 

@@ -75,13 +75,13 @@ private:
 };
 
 /// Whether a return to this value exists in ARMv8-M only: FNC_RETURN of a function that Non-secure code called, or an
-/// EXC_RETURN with bit 6 clear, which says that the registers are on a Non-secure stack (docs/spec/mtb.md, 1).
+/// EXC_RETURN with bit 6 clear, which means that the registers are on a Non-secure stack (docs/spec/mtb.md, 1).
 bool is_armv8_return(std::uint32_t value) {
     constexpr std::uint32_t fnc_return = 0xfefffffe, exc_return = 0xffffff80, secure_stack = 0x40;
     return value == fnc_return || ((value & exc_return) == exc_return && (value & secure_stack) == 0);
 }
 
-/// The result of parsing. In words of other kinds, pairs do not lead forward to the next pair.
+/// The result of parsing. In words with another meaning, pairs do not lead forward to the next pair.
 struct Likeness : protocol::Likeness {
     std::uint64_t pairs{}, breaks{}, backward{}, starts{}, exceptions{};
     std::uint64_t armv8_returns{};  ///< values that only ARMv8-M has as return addresses
@@ -103,7 +103,8 @@ struct Likeness : protocol::Likeness {
         before = packet;
         all.push_back(packet);
     }
-    /// One break occurs where a buffer wrapped. Sorted numbers also lead forward, but never back.
+    /// Whether the pairs are convincing. One break occurs where a buffer wrapped. Sorted numbers also lead forward, but
+    /// never back.
     [[nodiscard]] bool convinces() const {
         return pairs >= 3 && different && breaks <= 1 + pairs / 16 && (pairs >= 6 || breaks == 0) &&
                backward * 8 >= packets;
@@ -125,7 +126,7 @@ public:
         return config_.core.empty() ? FlowBase::core_type() : config_.core;
     }
     [[nodiscard]] std::shared_ptr<const protocol::Configuration> beside(std::string_view core) const override {
-        // `ARMv8-M.main` of the attributes of an ELF file.
+        // The attributes of an ELF file give, for example, `ARMv8-M.main`.
         const std::string_view architecture = core.substr(0, core.find("-M") == core.npos ? 0 : core.find("-M") + 2);
         if (architecture.empty() || architecture == core_type()) return nullptr;
         Config config = config_;
@@ -223,7 +224,7 @@ public:
                               found->newest_first ? "newest" : "oldest");
         for (const JumpPacket& packet : found->packets) encode(out.bytes, packet);
         const std::size_t left_out = found->packets.size() - found->jumps;
-        // Words of zeros behind the last packet say that the buffer did not wrap.
+        // Words of zeros after the last packet show that the buffer did not wrap.
         out.bytes.resize(std::bit_ceil(out.bytes.size() + packet_bytes));
         const auto lack = [&](std::string kind, std::string what, std::string cause, std::string advice) {
             CaptureFinding& finding = out.lacks.emplace_back();
@@ -269,7 +270,8 @@ public:
     }
 
 private:
-    /// `listed`: the bytes are of a list, where the oldest packet is the first one, and zeros stand for gaps.
+    /// `listed`: the bytes are from a list, in which the oldest packet is the first one, and zeros stand for omitted
+    /// packets.
     void infer(const std::vector<Stretch>& stretches, const Likeness& found, bool listed,
                protocol::Identity& out) const {
         Config config;

@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::size_t head_bytes = std::size_t{1} << 16;
 
-/// What a row may examine.
+/// The properties of a path that a row may examine.
 struct Sight {
     const fs::path& path;
     fs::file_type type;

@@ -105,7 +105,7 @@ void add_parts(Account& to, const Session& session) {
         damaged += problem.kind == capture::Problem::Kind::damage ? 1 : 0;
         not_traced |= problem.kind == capture::Problem::Kind::not_traced;
     }
-    // Each missing part of a snapshot is described by a buffer; the recorder did not keep what else is missing.
+    // Each missing part of a snapshot is described by a buffer; the recorder did not keep the other missing parts.
     if (parts > described) answers::add(to, {.reason = AccountReason::recorder, .times = parts - described});
     if (damaged != 0) answers::add(to, {.reason = AccountReason::cut, .times = damaged});
     const bool strobing = std::any_of(

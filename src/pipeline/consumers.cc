@@ -11,7 +11,7 @@ namespace waymark::pipeline {
 
 namespace {
 
-/// Where a decoder gets its code from, and which sink receives its output.
+/// The source of a decoder's code, and the sink that receives its output.
 class Ends {
 public:
     Ends(const StreamInfo& stream, flow::Sink& sink, Addresses addresses)
@@ -64,7 +64,7 @@ private:
     flow::Sink* sink_;
 };
 
-/// On one thread.
+/// A consumer on one thread.
 class SerialConsumer final : public FlowConsumer {
 public:
     SerialConsumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind, Addresses addresses)

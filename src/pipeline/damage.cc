@@ -210,7 +210,7 @@ std::optional<std::string> error_of(const BufferReport& buffer) {
 
 namespace {
 
-/// Bytes of a source in a buffer, as far as the buffer separates its sources.
+/// Number of bytes of a source in a buffer, as far as the buffer separates its sources.
 std::uint64_t bytes_of(const Source& source, const BufferReport& buffer) {
     const std::vector<std::string>& names = buffer.buffer->sources;
     if (std::find(names.begin(), names.end(), source.name) == names.end()) return 0;

@@ -198,8 +198,8 @@ private:
              "Compare shares, with their intervals; record without strobing, start and stop for counts."});
     }
 
-    /// Where the files of programs were mapped that ran at user level. Addresses of a 32-bit kernel are low, so names
-    /// count as well.
+    /// Addresses at which files of programs were mapped that ran at user level. Addresses of a 32-bit kernel are low,
+    /// so names count as well.
     [[nodiscard]] answers::AddressRanges user_level() const {
         constexpr std::uint64_t kernel = std::uint64_t{1} << 63;
         answers::AddressRanges out;
@@ -231,7 +231,7 @@ private:
                                         "time.";
     }
 
-    /// Images whose files were not found get the build IDs that the capture has.
+    /// Gives images whose files were not found the build IDs in the capture.
     void name_builds(Answers& out) const {
         for (answers::Image& image : out.images) {
             if (!image.build_id.empty() || !image.path.empty()) continue;
@@ -525,7 +525,7 @@ void fill_by_names(Answers& answers, const std::vector<analysis::FlowStream>& st
         more.version = answers.version;
         fill(more, each);
         answers::merge(answers, more);
-        // All are parts of one capture.
+        // All these answers are parts of one capture.
         answers.capture = more.capture;
         answers.parts.clear();
         for (Finding& f : answers.health) f.captures = 0;

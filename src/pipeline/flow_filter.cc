@@ -54,7 +54,7 @@ bool means_image(const std::string& wanted, const AddressSpaces::Name& image) {
            (wanted.size() >= fewest_digits && id.starts_with(wanted));
 }
 
-/// The first names, and how many more there are.
+/// The first names, and the number of further ones.
 std::string list(const std::vector<std::string>& names) {
     constexpr std::size_t most = 12;
     if (names.empty()) return "none";
@@ -118,7 +118,7 @@ private:
                 fmt::format("{} '{}': the capture has no such {}. It has: {}", option, name, what, list(there))};
     }
 
-    /// The threads are known from the trace itself, or from its rings.
+    /// Checks that the threads are known, from the trace itself or from its rings.
     [[nodiscard]] Status check_threads() const {
         if (session_.capture.spaces->thread_of(1, 1)) return Nothing{};
         for (const capture::Buffer& buffer : session_.capture.buffers)
@@ -356,7 +356,7 @@ bool FilterSink::decide(Offset offset, std::uint64_t address, std::optional<std:
         return false;
     }
     ++filtered_.passed;
-    // As if the unit had been programmed to exclude it.
+    // Reports it as if the unit had been programmed to exclude it.
     if (left_out_) pass_on(offset, flow::TraceOn{flow::TraceOnReason::enabled});
     left_out_ = false;
     return true;

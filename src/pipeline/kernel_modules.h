@@ -42,7 +42,7 @@ public:
         std::size_t agreeing{},
             others{};  ///< number of the module's functions that agree with this place, and of the others
     };
-    /// The place of a module that most of its functions agree with; nullopt if kallsyms has none of them.
+    /// The place of a module with which most of its functions agree; nullopt if kallsyms has none of them.
     [[nodiscard]] std::optional<Place> place(const std::string& module, const std::filesystem::path& file) const;
 
 private:

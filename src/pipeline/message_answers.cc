@@ -56,7 +56,7 @@ public:
     /// It is no longer known which handlers are active.
     void lose() { open_.clear(); }
 
-    /// Times only of handlers that have both a begin and an end with a time.
+    /// Rows with times only for handlers whose beginning and end both have a time.
     [[nodiscard]] std::vector<answers::ExceptionRow> rows() const {
         std::vector<answers::ExceptionRow> out;
         const bool timed = std::any_of(rows_.begin(), rows_.end(), [](const auto& r) { return r.second.sum != 0; });
@@ -113,7 +113,8 @@ struct Watched {
     [[nodiscard]] bool has_values() const { return reads + writes != 0; }
 };
 
-/// Summarises the messages of one source in one buffer. Memory is bounded by places of code, not by messages.
+/// Summarises the messages of one source in one buffer. Memory is proportional to the places of code, not to the
+/// messages.
 class Gathered final : public ReaderConsumer, private protocol::MessageListener {
 public:
     Gathered(const StreamInfo& stream, const protocol::MessageSource& from, const FlowAnswersOptions& options)

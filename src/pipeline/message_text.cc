@@ -34,7 +34,7 @@ std::string record_words(const protocol::Record& r) {
 
 }  // namespace
 
-/// Among hardware events that an STM sends as writes, only these have a name.
+/// Only hardware events, which an STM sends as writes, have a name.
 bool is_hardware_event(const Message& m) { return m.master && !m.name.empty(); }
 
 std::string text_of(const Message& m) {

@@ -73,7 +73,7 @@ void MessageTimeline::count(const Message& m) {
     for (std::size_t at = 0; at < m.name.size();) {
         const std::size_t end = std::min(m.name.find(", ", at), m.name.size());
         const std::string name = m.name.substr(at, end - at);
-        // The trace does not contain how many events one wrap of these counters stands for.
+        // The trace does not show how many events one wrap of these counters stands for.
         const bool unknown_events = name == "CYC" || name.starts_with("PMU");
         const auto wraps = static_cast<double>(++series_[name].wraps);
         point(name, Row::counters, unknown_events ? "wraps" : "events",
@@ -165,7 +165,7 @@ void MessageTimeline::add_to(answers::Timeline& timeline, answers::SyntheticTabl
         index = static_cast<answers::Index>(timeline.tracks.size());
         timeline.tracks.push_back({name_of(row), parent});
     }
-    // Lines are added when they end, but listed by begin; a handler comes after the handlers that interrupted it.
+    // Lines are added when they end, but listed by their begin. A handler comes after the handlers that interrupted it.
     std::vector<TimelineMark> marks;
     for (const Mark& m : marks_) marks.push_back({time(m.at), time(m.at), tracks.at(m.row), m.kind, m.text});
     std::stable_sort(marks.begin(), marks.end(), [](const TimelineMark& a, const TimelineMark& b) {

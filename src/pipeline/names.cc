@@ -114,7 +114,7 @@ std::string NameFinder::why_another(std::size_t mapped, const Memory& dumped) co
     if (!bias || dumped.empty()) return {};
     const auto found = image::agreement(m.found->path, *bias, dumped);
     if (!found) return {};
-    // The same limit as for given files (SessionMaker::check_build).
+    // The limit is the same as for given files (SessionMaker::check_build).
     constexpr std::uint64_t enough = 32;
     if (found->relocatable || found->compared < enough || found->different <= found->compared / 16) return {};
     return fmt::format(
@@ -190,7 +190,7 @@ Status NameFinder::open(const std::function<Memory()>& dumped) {
                                  "names. Give vmlinux with --image.");
                 continue;
             }
-            // If it ran, missing_code() reports the consequences and where to put the file.
+            // If its code ran, missing_code() reports the consequences and where to put the file.
             if (found.error().code == Errc::not_found && !m.file.starts_with(kernel)) continue;
             problem_({},
                      fmt::format("{}; its code is not decoded. Give the file with --image.", found.error().message));
@@ -350,7 +350,7 @@ Status NameFinder::open_generated() {
     return Nothing{};
 }
 
-/// `needed`: named by the options. A file of the capture that cannot be read only costs its names.
+/// `needed`: the options name the file. If a file of the capture cannot be read, only its names are missing.
 Status NameFinder::add_generated(Result<image::GeneratedCodeFile> file, bool needed) {
     if (!file) {
         if (needed) return std::move(file.error());
@@ -398,7 +398,7 @@ const KernelFunctions& NameFinder::kernel_functions() const {
         if (const Status status = kernel_functions_->add_kallsyms(file); !status)
             problem_(file, status.error().message);
     const auto add = [&](const capture::Module& m, const fs::path& vmlinux) {
-        // An error is reported by the reader of its names.
+        // The reader of its names reports an error.
         if (const auto bias = kernel_bias(m, vmlinux)) (void)kernel_functions_->add_kernel(vmlinux, *bias);
     };
     const auto& all = capture_.modules.modules;
@@ -501,8 +501,8 @@ std::uint64_t NameFinder::offset_of(const capture::Module& module) const {
 bool NameFinder::fits(const Modules& a, const Modules& b) const {
     const auto& all = capture_.modules.modules;
     const auto last = [&](std::size_t n) { return all[n].address.value + (all[n].bytes - 1); };
-    // Sorted by address, with the highest end address up to each entry: a program that loads libraries again and again
-    // has thousands of lines, few of which overlap.
+    // Mappings sorted by address, with the highest end address up to each entry. A program that loads libraries
+    // repeatedly has thousands of lines, few of which overlap.
     Modules sorted = b;
     std::sort(sorted.begin(), sorted.end(),
               [&](std::size_t x, std::size_t y) { return all[x].address.value < all[y].address.value; });
@@ -556,8 +556,8 @@ Result<std::shared_ptr<const Names>> NameFinder::names_of(const std::string& sou
             names->symbols.add(generated_[piece.from].name, piece.address, piece.bytes, image::SymbolKind::function);
         return names;
     };
-    // All sources name the same addresses, most with the same result: they share the usual names, and each source has
-    // its own differing names on top.
+    // All sources name the same addresses, most with the same result. They share the usual names, and each source has
+    // its own different names in addition.
     if (usual_.empty()) usual_ = pieces_in({}).pieces;
     if (!group.usual) group.usual = above(group.names, usual_);
     const image::NamedPieces found = pieces_in(memory);
@@ -581,8 +581,8 @@ fs::path NameFinder::kallsyms() const {
     return fs::is_regular_file(copied, none) ? copied : fs::path();
 }
 
-/// If no file names the kernel or a module, /proc/kallsyms does: it has addresses of the running kernel, as the
-/// kernel's mapping does.
+/// If no file has names for the kernel or a module, /proc/kallsyms has them: with addresses of the running kernel, like
+/// the kernel's mapping.
 void NameFinder::add_kernel_functions(const Modules& modules, image::Symbols& to) {
     const auto is_nameless = [&](std::size_t module) {
         const std::size_t file = mapped_of_[module];
@@ -648,7 +648,7 @@ Result<std::shared_ptr<const Names>> NameFinder::make(const Modules& modules) {
         const auto bias = bias_of(module);
         if (!bias) continue;
         Mapped& file = mapped_[mapped_of_[module]];
-        // A file that cannot be read only costs its names.
+        // If a file cannot be read, only its names are missing.
         if (const Status status = take(file.found->path, file.found->info, *bias, file.file); !status)
             problem_(file.found->path, status.error().message);
     }

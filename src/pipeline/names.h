@@ -29,13 +29,14 @@ class NameFinder {
 public:
     using Problem = std::function<void(const std::filesystem::path& file, std::string message)>;
 
-    /// `problem`: receives problems of code without names. `refused`: receives images of the options that are not used.
+    /// `problem`: receives problems with code without names. `refused`: receives images of the options that are not
+    /// used.
     NameFinder(const capture::Capture& capture, const SessionOptions& options, Problem problem, Problem refused)
         : capture_(capture), options_(options), problem_(std::move(problem)), refused_(std::move(refused)) {}
 
     using Memory = std::vector<std::shared_ptr<const image::MemoryMap>>;
-    /// Opens the files. `dumped`: returns the memory in the capture itself; called if only that can tell whether a file
-    /// is the mapped one. Errors: a file of the options cannot be read.
+    /// Opens the files. `dumped`: returns the memory in the capture itself; called only if that memory decides whether
+    /// a file is the mapped one. Errors: a file of the options cannot be read.
     Status open(const std::function<Memory()>& dumped);
 
     /// Sources share one object if they saw the same files and the same generated code at the same addresses. `memory`:
@@ -45,14 +46,14 @@ public:
     /// nothing else was mapped at the same place. Files of the options are omitted.
     [[nodiscard]] std::vector<std::pair<std::filesystem::path, std::uint64_t>> code_files(
         const std::string& source) const;
-    /// Sets code that has places of its own; call it before `names_of`.
+    /// Sets code that has separate places; call it before `names_of`.
     void set_changed_code(std::shared_ptr<const ChangedCode> changed) { changed_ = std::move(changed); }
     /// The address of a kernel function, for calls from a kernel module.
     [[nodiscard]] std::optional<std::uint64_t> kernel_function(const std::string& name);
-    /// Call after all sources: reports generated code whose names do not fit its bytes.
+    /// Reports generated code whose names do not fit its bytes. Call it after all sources.
     void report_doubtful();
 
-    /// The load bias of a file of the options: the address it was given with, otherwise where a source saw it mapped,
+    /// The load bias of a file of the options: the address given with it, otherwise where a source saw it mapped,
     /// otherwise 0.
     [[nodiscard]] std::uint64_t load_bias(const image::ImageArgument& argument, const std::string& source) const;
     /// The load bias that the first source saw.
@@ -112,13 +113,13 @@ private:
     std::vector<Mapped> mapped_;
     std::vector<std::size_t> mapped_of_;  ///< by module; nullopt: no file
     std::vector<Given> given_;
-    /// First address → last, of anonymous memory that was mapped at any time; adjacent areas are joined.
+    /// Anonymous memory that was mapped at any time: first address → last address; adjacent areas are joined.
     std::map<std::uint64_t, std::uint64_t> without_file_;
     struct Group {
         Modules modules;
         std::shared_ptr<const Names> names;
         std::shared_ptr<const Names> usual{};  ///< with generated code placed as in usual_
-        /// With generated code, by the pieces whose places differ from usual_.
+        /// Names with generated code, by the pieces whose places differ from usual_.
         std::map<std::vector<image::NamedPiece>, std::shared_ptr<const Names>> with_generated{};
     };
     std::vector<Group> groups_;
@@ -130,7 +131,7 @@ private:
     std::vector<image::NamedPiece> usual_;  ///< places of generated code, unless memory says otherwise
     std::size_t doubtful_ = 0, replaced_ = 0;
     std::shared_ptr<const ChangedCode> changed_;  ///< may be null
-    /// Read when the first kernel module is placed; and the place of each, by name in the capture and file.
+    /// Read when the first kernel module is placed; and the place of each module, by name in the capture and file.
     mutable std::optional<KernelFunctions> kernel_functions_;
     mutable std::map<std::pair<std::string, std::filesystem::path>, std::optional<KernelFunctions::Place>>
         kernel_modules_;

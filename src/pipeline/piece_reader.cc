@@ -204,7 +204,7 @@ public:
                 by_id_[stream->source().trace_id->value] = stream.get();
     }
 
-    /// Frames begin anew, `at` bytes into the buffer; the source of the first bytes is not known.
+    /// Frames begin again, `at` bytes into the buffer; the source of the first bytes is not known.
     void begin_part(std::uint64_t at) {
         if (deformatter_) {
             deformatter_->finish(*this);
@@ -245,7 +245,7 @@ public:
         for (const auto& stream : streams_) stream->stray();
     }
     void trigger(coresight::TraceId id, Offset at, std::uint8_t payload) {
-        // 0, or the ID of the source that triggered (6.1).
+        // The payload is 0, or the ID of the source that triggered (6.1).
         if (payload == 0 || (payload < coresight::trace_ids && strays_.is_described({payload}))) return;
         stray(id, Bytes(&payload, 1), at);
     }
@@ -297,7 +297,7 @@ private:
     std::array<std::uint64_t, coresight::trace_ids> last_sum_{};
 };
 
-/// A buffer with the bytes of one source. The last bytes are held back until it is known whether they are the end mark.
+/// A buffer with the bytes of one source. The last bytes wait until it is known whether they are the end mark.
 class Bare {
 public:
     explicit Bare(Stream& stream) : stream_(stream) {}
@@ -341,7 +341,7 @@ public:
                 if (source->name == name) streams_.push_back(std::make_unique<Stream>(*source, of, make));
     }
 
-    /// Prepares the receivers of its bytes. Returns false if nothing is to be read.
+    /// Prepares the receivers of its bytes. Returns false if nothing has to be read.
     bool begin(const OpenBuffer& open) {
         auto opened = open ? open(buffer_) : capture::open_buffer(buffer_);
         if (!opened) {
@@ -401,7 +401,7 @@ public:
 
 private:
     /// Moves to the next part of a buffer that consists of parts of a file. A part that does not continue the previous
-    /// one begins anew.
+    /// one begins again.
     bool next_part() {
         if (!in_parts_ || part_ == buffer_.parts.size()) return false;
         const capture::BufferPart& next = buffer_.parts[part_++];

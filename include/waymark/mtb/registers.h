@@ -61,7 +61,7 @@ struct MtbBase {
     bool operator==(const MtbBase&) const = default;
 };
 
-/// Of the core.
+/// VTOR, the vector table offset register of the core.
 struct Vtor {
     static constexpr std::string_view name = "VTOR", title = "vector table";
     std::uint32_t address{};

@@ -62,7 +62,7 @@ struct KindInfo {
 /// All rows.
 [[nodiscard]] std::span<const KindInfo> kinds();
 
-/// A path and its file or folder.
+/// A path, and the file or folder at this path.
 struct Container {
     std::string path;  ///< `-`: standard input
     Kind kind = Kind::missing;
@@ -82,7 +82,7 @@ struct Container {
     }
     /// Whether it is a snapshot, or can only be opened as one.
     [[nodiscard]] bool is_snapshot() const;
-    /// `standard input` for `-`.
+    /// The path; `standard input` for `-`.
     [[nodiscard]] std::string name() const { return path == "-" ? "standard input" : path; }
 };
 

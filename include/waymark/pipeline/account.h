@@ -1,5 +1,5 @@
 /// The account of decoded program flow (answers/account.h): which part of the run the capture shows, and why the rest
-/// is missing. All commands that decode flow take the account from here.
+/// is missing. All commands that decode flow use this account.
 #pragma once
 
 #include <cstdint>

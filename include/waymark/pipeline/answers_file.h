@@ -16,10 +16,11 @@ namespace waymark::pipeline {
 [[nodiscard]] Result<answers::Answers> read_answers_file(const std::string& path);
 /// Reads an answers file to be added to others: captures that count different metrics stay apart.
 [[nodiscard]] Result<answers::Answers> read_summand(const std::string& path);
-/// Writes answers; how many bytes. Errors: `usage`: the path is that of an input; `unreadable`: it cannot be written.
+/// Writes answers and returns the number of bytes. Errors: `usage`: the path is an input; `unreadable`: it cannot be
+/// written.
 [[nodiscard]] Result<std::uint64_t> write_answers_file(const answers::Answers& answers, const std::string& path,
                                                        const std::vector<std::string>& inputs);
-/// Removes answers that were not asked for: a command that shows less of a capture shows as little of the file.
+/// Removes answers that were not requested: a command that shows less of a capture then shows the same from the file.
 void keep_what_is_asked(answers::Answers& answers, const FlowAnswersOptions& options);
 
 }  // namespace waymark::pipeline

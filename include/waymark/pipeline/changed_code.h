@@ -1,5 +1,6 @@
-/// Code of a capture with several processes that no file has as it ran: just-in-time compiled code, and code that the
-/// kernel changed. Says which bytes were at which address from which time on (capture::CodeChange).
+/// Code of a capture with several processes that is in no file in the form in which it ran: just-in-time compiled code,
+/// and code that the kernel changed. Returns which bytes were at which address from which time on
+/// (capture::CodeChange).
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,11 @@
 
 namespace waymark::pipeline {
 
-/// Add all, then `finish`; after it, calls are safe from several threads.
+/// Add all code, then call `finish`; after it, calls are thread-safe.
 class ChangedCode {
 public:
     void add(capture::CodeChange change) { changes_.push_back(std::move(change)); }
-    /// Code with a name gets a place of its own, where `map` gets its bytes.
+    /// Gives code with a name a separate place, at which `map` gets its bytes.
     void finish(image::MemoryMap& map);
     [[nodiscard]] bool empty() const { return changes_.empty(); }
     void add_symbols(image::Symbols& symbols) const;

@@ -1,6 +1,6 @@
-/// Which sources and buffers continue others. Where code changes, `waymark record` begins a new buffer and new sources,
-/// with the old names and a number (src/record/README.md). maps.txt says which source continues which; in a recording
-/// without that, the names do.
+/// Finds sources and buffers that continue others. Where code changes, `waymark record` begins a new buffer and new
+/// sources, with the old names and a number (src/record/README.md). maps.txt states which source continues which; in a
+/// recording without such lines, the names decide.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace waymark::pipeline {
 
-/// Sources and buffers of a recording that continue others; none, where no recording made the capture.
+/// Sources and buffers of a recording that continue others; empty for captures that are not recordings.
 class Continuations {
 public:
     Continuations(const Session& session, const std::vector<const Source*>& selected, const Report& report);

@@ -1,5 +1,5 @@
-/// Losses of a capture and contradictions with its images, in the words that all commands use: flow, info,
-/// report, profile and doctor say the same of the same damage.
+/// Losses of a capture and contradictions with its images, in words for all commands: flow, info, report, profile and
+/// doctor describe the same damage alike.
 #pragma once
 
 #include <cstdint>
@@ -53,8 +53,8 @@ struct Damage {
     std::string sentence;
     std::uint64_t times = 1;               ///< stretches, at least 1
     std::optional<std::uint64_t> bytes{};  ///< of trace; absent: not known
-    /// The code that ran, or would have run: executions of blocks, waypoints or P0 elements (answers::AccountRow).
-    /// Absent: not known.
+    /// The size of the code that ran, or would have run: executions of blocks, waypoints or P0 elements
+    /// (answers::AccountRow). Absent: not known.
     std::optional<std::uint64_t> instructions{}, ranges{};
     std::string of{};  ///< the file or the sources concerned, where known
 };
@@ -68,42 +68,43 @@ struct FrameLosses {
 };
 [[nodiscard]] std::vector<Damage> damage_in(const FrameLosses& frames);
 
-/// The damage that BufferReport::strays show, one entry for each kind; the function looks at nothing else.
+/// The damage in BufferReport::strays, one entry for each kind. The function uses no other member.
 [[nodiscard]] std::vector<Damage> stray_damage(const BufferReport& buffer);
 /// The damage of a buffer: a cut file, losses at frame level, and `stray_damage`.
 [[nodiscard]] std::vector<Damage> damage_in(const BufferReport& buffer);
-/// Damage `cut`: the buffer's file ends inside a frame, or holds fewer bytes than were written. A stream with syncs may
+/// Damage `cut`: the buffer's file ends inside a frame, or has fewer bytes than were written. A stream with syncs may
 /// end anywhere.
 [[nodiscard]] std::optional<Damage> cut_of(const BufferReport& buffer);
-/// Why a buffer could not be read to its end, in one sentence; nothing: it was read, though it may have been cut.
+/// The reason why a buffer could not be read to its end, in one sentence; nullopt: it was read, though it may have been
+/// cut.
 [[nodiscard]] std::optional<std::string> error_of(const BufferReport& buffer);
 
-/// Bytes of selected sources that were read and that no decoder takes: of units that trace program flow, a warning; of
-/// others, such as units to which programs write, a note.
+/// Bytes of selected sources that were read and that no decoder takes. For units that trace program flow they are a
+/// warning; for others, such as units to which programs write, a note.
 [[nodiscard]] std::vector<Damage> not_decoded(const Session& session, const std::vector<const Source*>& selected,
                                               const Report& report);
 
-/// Sentences on what of the capture's file is cut or damaged (capture::Problem::Kind::damage), gathered.
+/// Sentences about cut or damaged parts of the capture's file (capture::Problem::Kind::damage), combined by kind.
 [[nodiscard]] std::vector<std::string> file_damage(const Session& session);
-/// Why the capture could not be read completely: `file_damage`, buffers that were cut or could not be read. Whatever
-/// was read, an input with any of these is damaged (docs/exit-status.md).
+/// The reasons why the capture could not be read completely: `file_damage`, and buffers that were cut or could not be
+/// read. An input with any of these is damaged, even if the rest was read (docs/exit-status.md).
 [[nodiscard]] std::vector<std::string> read_errors(const Session& session, const Report& report);
 
-/// The sudden silence of a source; nothing: it ended as sources do.
+/// The sudden silence of a source; nullopt: it ended in the usual way.
 [[nodiscard]] std::optional<Damage> silence_of(const StreamReport& stream);
-/// Losses and contradictions of one stream. `ranges`: the executions of blocks that it gave. The last packet of a
-/// source that fell silent is no entry of its own.
+/// Losses and contradictions of one stream. `ranges`: number of executed blocks in the stream. The last packet of a
+/// source that fell silent has no separate entry.
 [[nodiscard]] std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& troubles,
                                             std::uint64_t ranges);
-/// The damage of packets alone: `lost_packets`, `cut_packets`, `last_packet`.
+/// The damage that concerns only packets: `lost_packets`, `cut_packets`, `last_packet`.
 [[nodiscard]] std::vector<Damage> packet_damage(const Source& source, std::string_view buffer,
                                                 const flow::Troubles& troubles);
 
-/// Of a capture of several processes: the files whose code ran but was not found, and the cost; then code that belongs
-/// to no file. The most frequent first: at most `most` files, and the number of further ones. They replace `no_image`.
+/// For a capture of several processes: the files whose code ran but was not found, and the cost; then code that belongs
+/// to no file. Sorted by frequency: at most `most` files, and the number of further ones. They replace `no_image`.
 [[nodiscard]] std::vector<Damage> missing_code(const Session& session, const Report& report, std::size_t most = 20);
-/// Of a capture of several processes: code whose file is uncertain, since its address belonged to two files within an
-/// AUX range. By files, the most instructions first.
+/// For a capture of several processes: code whose file is uncertain, since its address belonged to two files within an
+/// AUX range. Grouped by files, the most instructions first.
 [[nodiscard]] std::vector<Damage> uncertain_code(const Session& session, const Report& report);
 /// Both.
 [[nodiscard]] std::vector<Damage> code_damage(const Session& session, const Report& report);

@@ -1,4 +1,4 @@
-/// Why sources gave nothing: the only place with these explanations, for all commands. Sentences without a full stop.
+/// Explains why sources gave nothing. All commands take these explanations from here. Sentences without a full stop.
 #pragma once
 
 #include <array>
@@ -13,22 +13,23 @@
 
 namespace waymark::pipeline {
 
-/// The result of decoding, as far as it explains why nothing was decoded. A list of packets knows `packets` alone.
+/// The result of decoding, as far as it explains why nothing was decoded. For a list of packets, only `packets` is
+/// known.
 struct Gave {
     std::uint64_t packets{};
     std::array<std::uint64_t, gap_reasons> gaps{};  ///< stretches, by reason
     std::uint64_t no_memory{};                      ///< times execution went where no image is known
 };
 
-/// There is trace, and it shows nothing that ran.
+/// There is trace, but it shows no executed code.
 inline constexpr std::string_view nothing_ran =
     "the trace does not show that anything ran: it has synchronisations, and no branch between them";
 
-/// Why the selected sources gave nothing: no bytes, no packet, or no instruction.
+/// The reason why the selected sources gave nothing: no bytes, no packet, or no instruction.
 [[nodiscard]] std::string why_nothing(const Session& session, const std::vector<const Source*>& selected,
                                       const Report& report, const Gave& gave);
-/// Why `bytes` bytes of the sources contain not a single packet. Names settings that can be changed; of a perf.data
-/// file there are none.
+/// The reason why `bytes` bytes of the sources contain no packet. Names settings that can be changed; a perf.data file
+/// has none.
 [[nodiscard]] std::string no_sync(const capture::Capture& capture, const std::vector<const Source*>& sources,
                                   std::uint64_t bytes);
 

@@ -1,5 +1,5 @@
-/// Prepares a DPU capture for decoding: the settings that its words depend on, where in the buffer they begin, and what
-/// was known when tracing was enabled (docs/spec/dpu.md, 5.7 and 7.5).
+/// Prepares a DPU capture for decoding: the settings on which its words depend, where in the buffer they begin, and the
+/// state known when tracing was enabled (docs/spec/dpu.md, 5.7 and 7.5).
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace waymark::pipeline {
 
-/// From one EN 0→1 to the next.
+/// A period from one EN 0→1 to the next.
 struct DpuPeriod {
     dpu::TraceFormat format;
     dpu::StartState start;
 };
 
-/// IDFLT and the value that it compares with, from a place in the trace on.
+/// IDFLT and its comparison value, from a place in the trace on.
 struct DpuFilterChange {
     std::uint64_t offset{};  ///< in bytes, as Offset of elements; 0 too where it is overwritten
     bool idflt = false, shows_did = false;
@@ -37,24 +37,24 @@ struct DpuTrace {
     std::vector<dpu::PeriodStart> later_starts;  ///< of periods[1] and later ones
     std::vector<DpuFilterChange> filters;        ///< at least one: the first is in force where the trace begins
     std::vector<std::uint64_t> overruns;         ///< a readout lacks trace before these offsets, ascending
-    /// The Nexus interface sent the trace, since nothing went to the buffer: NXMODE 11, or there is no buffer.
+    /// Whether the Nexus interface sent the trace, since nothing went to the buffer: NXMODE 11, or there is no buffer.
     bool nexus = false;
 };
 
 /// The settings in a capture's registers and header. `unsupported`: its words have a layout unknown to Waymark.
 [[nodiscard]] Result<DpuTrace> dpu_trace(const capture::DpuCapture& capture);
 
-/// Since when and until when a module of the capture's map was mapped.
+/// The time during which a module of the capture's map was mapped.
 struct DpuModuleTime {
     std::uint64_t from{};               ///< the first element of that time has this offset, or a later one
     std::optional<std::uint64_t> to{};  ///< none: to the end
 };
-/// The time of each module, in the order of the map. None where the map does not count bytes of trace, or the bytes of
+/// The time of each module, in the order of the map. Empty if the map does not count bytes of trace, or the bytes of
 /// the trace cannot be counted from its beginning. `trace_bytes`: the size of `trace_file`.
 [[nodiscard]] std::optional<std::vector<DpuModuleTime>> module_times(const capture::DpuCapture& capture,
                                                                      const DpuTrace& trace, std::uint64_t trace_bytes);
 
-/// The file that holds the trace: the buffer's, or that of the Nexus messages.
+/// The file that contains the trace: the buffer's file, or the file of the Nexus messages.
 [[nodiscard]] const std::filesystem::path& trace_file(const capture::DpuCapture& capture, const DpuTrace& trace);
 
 /// The state in which decoding of a buffer began.
@@ -67,9 +67,9 @@ struct DpuDecoded {
     std::uint64_t unwritten_bytes{};  ///< zero lines at the end of a dump without registers
 };
 
-/// The bytes of `trace_file` → elements; `out` is borrowed for the call. Offsets of elements count from the oldest
-/// trace in the whole buffer, except for the trace that a cut dump lacks. `bad_format`: registers have impossible
-/// values (dpu/vtb.h).
+/// Decodes the bytes of `trace_file` to elements; `out` is borrowed for the call. Offsets of elements count from the
+/// oldest trace in the whole buffer, except for the trace that a cut dump lacks. `bad_format`: registers have
+/// impossible values (dpu/vtb.h).
 [[nodiscard]] Result<DpuDecoded> decode_dpu(const DpuTrace& trace, Bytes dump, dpu::ElementSink& out);
 
 }  // namespace waymark::pipeline

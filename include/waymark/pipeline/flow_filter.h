@@ -49,12 +49,12 @@ public:
     [[nodiscard]] const capture::AddressSpaces& spaces() const { return *spaces_; }
     /// The selection, for messages: `process main, user code`.
     [[nodiscard]] std::string text() const;
-    /// Whether the selection has this thread, by the names that the thread has at that time.
+    /// Whether the thread is selected, by its names at that time.
     [[nodiscard]] bool wants_thread(std::optional<std::uint32_t> thread, std::uint64_t time) const;
     [[nodiscard]] bool by_thread() const {
         return !selection_.processes.empty() || !selection_.threads.empty() || !selection_.excluded.empty();
     }
-    /// `name`: of AddressSpaces::names.
+    /// Whether the image is selected. `name`: a number of AddressSpaces::names.
     [[nodiscard]] bool wants_image(std::optional<std::uint32_t> name) const;
     [[nodiscard]] bool by_image() const { return !selection_.images.empty(); }
     [[nodiscard]] bool wants_level(bool kernel) const { return selection_.kernel.value_or(kernel) == kernel; }
@@ -71,11 +71,11 @@ private:
 };
 
 /// Removes the rest of a session: its sources get a filter, sources of other CPUs are no longer selected
-/// (Session::select), and parts of buffers of another time are removed. Errors: `usage`: the capture is of one memory,
-/// or nothing has such a name; the message lists the names.
+/// (Session::select), and parts of buffers of another time are removed. Errors: `usage`: the capture has only one
+/// memory, or nothing has such a name; the message lists the names.
 [[nodiscard]] Status select_flow(Session& session, FlowSelection selection);
 
-/// The flow that passed a filter.
+/// The amount of flow that passed a filter.
 struct Filtered {
     struct Kind {
         std::optional<std::uint32_t> thread{}, image{};
@@ -88,7 +88,7 @@ struct Filtered {
     std::uint64_t last{};                      ///< time of the last range that did not pass
 };
 
-/// Of all streams of a report, for messages. Empty: there is no filter.
+/// The sum over all streams of a report, for messages. Empty: there is no filter.
 struct FilterNote {
     bool nothing_passed{};
     bool uncertain{};    ///< it is unknown whether a part belongs to the selection
@@ -96,17 +96,17 @@ struct FilterNote {
 };
 [[nodiscard]] std::optional<FilterNote> filter_note(const Session& session, const Report& report);
 
-/// Passes on the flow that a filter selects. Between a decoder and a ProcessSink.
+/// Passes on the flow that a filter selects. It lies between a decoder and a ProcessSink.
 class FilterSink final : public flow::Sink {
 public:
-    /// All is borrowed except the filter.
+    /// Everything is borrowed except the filter.
     FilterSink(std::shared_ptr<const FlowFilter> filter, const ProcessReader& reader, flow::Sink& sink)
         : filter_(std::move(filter)),
           reader_(reader),
           sink_(sink),
           has_clock_(filter_->spaces().time_of(0).has_value()) {}
 
-    /// As ProcessReader::begin.
+    /// Like ProcessReader::begin.
     void begin(const capture::BufferPart& part);
     void consume(const flow::Batch& batch) override;
     [[nodiscard]] const Filtered& filtered() const { return filtered_; }

@@ -1,4 +1,4 @@
-/// Sentences about problems, with sentences of one kind together.
+/// Combines sentences about problems by kind.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace waymark::pipeline {
 
-/// A sentence without what distinguishes it from others of its kind: numbers, names in single quotes or square
+/// A sentence without the parts that distinguish it from others of its kind: numbers, names in single quotes or square
 /// brackets, and the place before the first `: `.
 [[nodiscard]] inline std::string without_particulars(std::string_view sentence) {
     std::string out;
@@ -31,9 +31,9 @@ namespace waymark::pipeline {
     return out;
 }
 
-/// Joins sentences of one kind, which differ in numbers, names in quotes and places only: from the fourth on they are
-/// counted, and the first three places are named, or the names in quotes where a sentence has no place. The kinds keep
-/// the order of their first sentence. For every command that lists problems.
+/// Joins sentences of one kind, which differ only in numbers, names in quotes and places. From the fourth sentence on
+/// they are counted, and the first three places are listed; for sentences without a place, the names in quotes are
+/// listed. The kinds keep the order of their first sentence. For every command that lists problems.
 [[nodiscard]] std::vector<std::string> gathered(const std::vector<std::string>& sentences);
 /// The same for problems found while a capture was read.
 [[nodiscard]] std::vector<std::string> gathered(const std::vector<capture::Problem>& problems);

@@ -1,5 +1,5 @@
-/// Messages of units that trace no program flow (protocol/message.h) → `answers::Answers`: samples of the program
-/// counter by function, times of exception handlers, and tables of ports, watched data and event counters.
+/// Converts messages of units that do not trace program flow (protocol/message.h) to `answers::Answers`: samples of the
+/// program counter by function, times of exception handlers, and tables of ports, watched data and event counters.
 #pragma once
 
 #include <functional>
@@ -13,21 +13,22 @@
 namespace waymark::pipeline {
 
 [[nodiscard]] bool has_messages(const Source& source);
-/// Answers to `waymark profile` and the like come from messages: a selected source has messages, and none has flow.
+/// Whether answers to `waymark profile` and the like come from messages: a selected source has messages, and no
+/// selected source has flow.
 [[nodiscard]] bool has_messages_alone(const std::vector<const Source*>& selected);
 
-/// Why sources with messages gave none.
+/// The reason why sources of messages sent none.
 [[nodiscard]] std::string why_no_messages(const Session& session, const std::vector<const Source*>& selected,
                                           const Report& report);
 
-/// Takes the arguments of flow_answers, and gives its errors.
+/// Takes the arguments of flow_answers, and returns the same errors.
 [[nodiscard]] Result<answers::Answers> message_answers(const Session& session,
                                                        const std::vector<const Source*>& selected,
                                                        const FlowAnswersOptions& options, const Progress& progress,
                                                        const std::function<void(const Report&)>& read);
 
 /// If a selected source has flow: flow_answers, with tables of the messages of the other sources. Else message_answers.
-/// Takes the arguments of flow_answers, and gives its errors.
+/// Takes the arguments of flow_answers, and returns the same errors.
 [[nodiscard]] Result<answers::Answers> trace_answers(const Session& session, const std::vector<const Source*>& selected,
                                                      const FlowAnswersOptions& options, const Progress& progress,
                                                      const std::function<void(const Report&)>& read);

@@ -10,7 +10,7 @@
 
 namespace waymark::pipeline {
 
-/// Of a source that has_packets().
+/// For a source for which has_packets() is true.
 class PacketCounter final : public Consumer {
 public:
     explicit PacketCounter(const StreamInfo& stream) : reader_(stream.source.configuration->survey(stream.offsets)) {}
@@ -33,7 +33,7 @@ private:
     protocol::Survey survey_;
 };
 
-/// A consumer that lists the packets of a source that has_packets(); `listener` is borrowed.
+/// A consumer that lists the packets of a source for which has_packets() is true; `listener` is borrowed.
 [[nodiscard]] std::unique_ptr<Consumer> packet_consumer(const StreamInfo& stream, protocol::PacketListener& listener);
 
 }  // namespace waymark::pipeline
