@@ -36,6 +36,7 @@ namespace fs = std::filesystem;
 struct RecordOptions {
     std::string unit;
     bool quiet = false, from_start = false;
+    bool is_cortex_m = false;  ///< the unit is one of a Cortex-M
     record::FlowRecording
         flow;  ///< `units` is null for units without program flow; the options common to all units are here too
     SpeRecordOptions spe;
@@ -82,15 +83,15 @@ Result<std::optional<sink::SinkSetup>> sink_of(const RecordOptions& options) {
 
 /// Chooses the unit, and refuses options that are not valid for it.
 waymark::Status choose_unit(RecordOptions& options) {
-    const bool is_spe = options.unit == "spe", is_dpu = options.unit == "dpu",
-               is_cortex_m = CortexMRecordOptions::is_unit(options.unit);
     const image::ProgramKind kind = record::kind_of(options.flow.program.front());
-    const bool aarch64 = kind.aarch64;
-    if (options.unit.empty() && !record::machine_of(kind.architecture).empty())
+    const bool aarch64 = kind.aarch64, for_cortex_m = !record::machine_of(kind.architecture).empty();
+    const bool is_spe = options.unit == "spe", is_dpu = options.unit == "dpu";
+    const bool is_cortex_m = options.is_cortex_m = CortexMRecordOptions::is_unit(options.unit, for_cortex_m);
+    if (options.unit.empty() && for_cortex_m)
         return Error{Errc::usage,
-                     fmt::format("{} was built for {}, a Cortex-M: choose --unit mtb (which instructions ran), itm "
-                                 "(messages of software, exceptions, watched variables), stm (messages of software) or "
-                                 "several, such as mtb,itm",
+                     fmt::format("{} was built for {}, a Cortex-M: choose --unit mtb (which instructions ran), etmv3 "
+                                 "(the same, of a Cortex-M3 or M4), itm (messages of software, exceptions, watched "
+                                 "variables), stm (messages of software) or several, such as mtb,itm",
                                  options.flow.program.front(), kind.architecture)};
     const bool is_flow = !is_spe && !is_dpu && !is_cortex_m;
     if (is_flow)
@@ -105,7 +106,13 @@ waymark::Status choose_unit(RecordOptions& options) {
         for (const CLI::Option* option : *only) {
             const bool for_perf = only == &options.spe_only && PerfRecordOptions::shared_with_spe(option->get_name());
             const bool shared = is_cortex_m && CortexMRecordOptions::shares(option->get_name());
-            if (!is_it && !shared && option->count() != 0 && !(for_perf && !is_dpu && options.perf.chosen()))
+            const bool given = option->count() != 0;
+            if (given && is_cortex_m && !shared && only == &options.flow_only && options.unit.starts_with("etmv3"))
+                return Error{Errc::usage,
+                             fmt::format("{} does not go with the ETMv3 of a Cortex-M, which is recorded with fixed "
+                                         "settings",
+                                         option->get_name())};
+            if (!is_it && !shared && given && !(for_perf && !is_dpu && options.perf.chosen()))
                 return Error{Errc::usage, fmt::format("{} goes with --unit {}{} only", option->get_name(), unit,
                                                       for_perf ? " and --as perf" : "")};
         }
@@ -179,7 +186,7 @@ ExitStatus run_record(RecordOptions options) {
         return finish_recording(run_record_spe(flow, options.spe, show), flow.folder, options.quiet);
     if (options.unit == "dpu")
         return finish_recording(run_record_dpu(flow, options.dpu, show), flow.folder, options.quiet);
-    if (CortexMRecordOptions::is_unit(options.unit))
+    if (options.is_cortex_m)
         return finish_recording(run_record_cortex_m(flow, options.unit, options.cortex_m, show), flow.folder,
                                 options.quiet);
     flow.unit_name = pipeline::option_name(*flow.units);
@@ -254,7 +261,7 @@ Run add_record(CLI::App& app) {
                 "spe: a statistical profiling unit, for AArch64 programs; dpu: a Debug and Profiling Unit of a DSP "
                 "core; a 32-bit Arm program runs instead of DSP code; mtb: the Micro Trace Buffer of a Cortex-M; itm: "
                 "the Instrumentation Trace Macrocell and DWT of a Cortex-M; stm: a System Trace Macrocell beside it; "
-                "mtb,itm and so on: several of them. Default: ete for AArch64, ptm for 32-bit programs")
+                "mtb,itm, etmv3,itm and so on: several of them. Default: ete for AArch64, ptm for 32-bit programs")
         ->type_name("UNIT")
         ->transform(one_of(units));
     const auto flow_only = [&](CLI::Option* option) {

@@ -67,26 +67,40 @@ bool holds(std::uint32_t condition, std::uint32_t xpsr) {
 
 std::uint32_t active_exception(std::uint32_t xpsr) { return xpsr & 0x1ffU; }
 
+namespace {
+
+/// The outcome of a conditional direct branch without an IT block; nothing: the condition is not known.
+std::optional<bool> branch_passes(const CoreInstruction& i) {
+    const std::uint32_t op = i.opcode;
+    if (i.bytes == 2 && (op & 0xf000U) == 0xd000U)  // B<c>
+        return holds(op >> 8 & 0xfU, i.before.xpsr);
+    if (i.bytes == 2 && (op & 0xf500U) == 0xb100U)  // CBZ, CBNZ
+        return (i.before.r[op & 7U] != 0) == ((op & 0x800U) != 0);
+    if (i.bytes == 4 && (op & 0xf800d000U) == 0xf0008000U)  // B<c>.W
+        return holds(op >> 22 & 0xfU, i.before.xpsr);
+    if (i.decoded.conditional) return std::nullopt;
+    return true;
+}
+
+}  // namespace
+
+bool passes(const CoreInstruction& i) {
+    if (const auto condition = it_condition(i.before.xpsr)) return holds(*condition, i.before.xpsr);
+    return i.decoded.waypoint != isa::Waypoint::direct || branch_passes(i).value_or(true);
+}
+
 std::optional<std::uint32_t> next_of(const CoreInstruction& i) {
     const std::uint32_t after = i.address + i.bytes;
     if (i.decoded.waypoint == isa::Waypoint::none || i.decoded.waypoint == isa::Waypoint::barrier) return after;
     if (const auto condition = it_condition(i.before.xpsr); condition && !holds(*condition, i.before.xpsr))
         return after;
-    const std::uint32_t op = i.opcode;
     if (i.decoded.waypoint == isa::Waypoint::direct) {
-        const auto target = static_cast<std::uint32_t>(i.decoded.target.value);
-        bool passed = true;
-        if (i.bytes == 2 && (op & 0xf000U) == 0xd000U)  // B<c>
-            passed = holds(op >> 8 & 0xfU, i.before.xpsr);
-        else if (i.bytes == 2 && (op & 0xf500U) == 0xb100U)  // CBZ, CBNZ
-            passed = (i.before.r[op & 7U] != 0) == ((op & 0x800U) != 0);
-        else if (i.bytes == 4 && (op & 0xf800d000U) == 0xf0008000U)  // B<c>.W
-            passed = holds(op >> 22 & 0xfU, i.before.xpsr);
-        else if (i.decoded.conditional)
-            return std::nullopt;
-        return passed ? target : after;
+        const auto passed = branch_passes(i);
+        if (!passed) return std::nullopt;
+        return *passed ? static_cast<std::uint32_t>(i.decoded.target.value) : after;
     }
     // BX, BLX, or MOV to the PC, with a register operand.
+    const std::uint32_t op = i.opcode;
     if (i.bytes == 2 && ((op & 0xff00U) == 0x4700U || (op & 0xff87U) == 0x4687U))
         return i.before.r[op >> 3 & 0xfU] & ~1U;
     return std::nullopt;

@@ -17,9 +17,11 @@
 #include <tuple>
 #include <utility>
 
+#include "etm_unit.h"
 #include "itm_unit.h"
 #include "mtb_unit.h"
 #include "stm_unit.h"
+#include "trace_output.h"
 #include "unit.h"
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/capture/snapshot.h"
@@ -154,21 +156,27 @@ public:
             WM_ASSIGN_OR_RETURN(auto unit, MtbUnit::create(options.folder, options.mtb_bytes, options.mtb_watermark));
             out->units_.push_back(std::move(unit));
         }
+        // Trace IDs as probes usually number the units of a Cortex-M.
+        constexpr coresight::TraceId itm_id{1}, etm_id{2}, stm_id{3};
+        if (options.etm) {
+            WM_ASSIGN_OR_RETURN(const auto to, out->output_.add(etm_name, "ETB", etm_id));
+            WM_ASSIGN_OR_RETURN(auto unit, EtmUnit::create(options.folder, to));
+            out->units_.push_back(std::move(unit));
+        }
         if (options.itm) {
             itm::ModelConfig config;
             config.timestamps = options.timestamps;
             config.sync_messages = 256;
             config.keep_truth = false;
-            WM_ASSIGN_OR_RETURN(auto unit,
-                                ItmUnit::create(options.folder, config,
-                                                {static_cast<std::uint32_t>(options.ports), options.sample_cycles,
-                                                 options.exceptions, std::move(watched)}));
-            out->units_.push_back(std::move(unit));
+            WM_ASSIGN_OR_RETURN(const auto to, out->output_.add(itm_name, "SWO", itm_id));
+            out->units_.push_back(
+                std::make_unique<ItmUnit>(to, config,
+                                          ItmOptions{static_cast<std::uint32_t>(options.ports), options.sample_cycles,
+                                                     options.exceptions, std::move(watched)}));
         }
         if (options.stm) {
-            WM_ASSIGN_OR_RETURN(auto unit,
-                                StmUnit::create(options.folder, static_cast<std::uint32_t>(options.stm_ports)));
-            out->units_.push_back(std::move(unit));
+            WM_ASSIGN_OR_RETURN(const auto to, out->output_.add(stm_name, "STM", stm_id));
+            out->units_.push_back(std::make_unique<StmUnit>(to, static_cast<std::uint32_t>(options.stm_ports)));
         }
         out->show_program();
         if (!out->start_) out->enable(true);
@@ -233,7 +241,10 @@ public:
     }
 
 private:
-    explicit CortexMRecorder(const CortexMRecording& options) : options_(options), images_(options.folder) {}
+    explicit CortexMRecorder(const CortexMRecording& options)
+        : options_(options),
+          images_(options.folder),
+          output_(options.folder, options.etm && (options.itm || options.stm)) {}
 
     [[nodiscard]] bool records_something() const {
         return std::any_of(units_.begin(), units_.end(), [](const auto& unit) { return unit->any(); });
@@ -313,6 +324,7 @@ private:
         truth.complete = complete;
         for (auto& unit : units_)
             WM_RETURN_IF_ERROR(unit->finish(core_name, core_of(kind.architecture), vectors_, described, truth));
+        WM_RETURN_IF_ERROR(output_.finish(described));
         // A snapshot can describe one source of a core. The first is the source of program flow, if there is one.
         for (std::size_t n = 1; n < described.sources.size(); ++n) described.sources[n].core.clear();
         described.dumps = images_.dumps(core_name);
@@ -395,6 +407,7 @@ private:
     bool aside_ = false, replaced_ = false;
     image::MemoryMap memory_;
     Images images_;
+    TraceOutput output_;
     std::vector<std::unique_ptr<CoreUnit>> units_;
     std::optional<Address> start_, stop_;
     bool enabled_ = false, began_ = false, stopped_ = false, reached_stop_ = false;
@@ -446,10 +459,16 @@ Result<RecordOutcome> record_cortex_m(const CortexMRecording& asked, const ShowR
     if (machine_of(kind.architecture).empty())
         return Error{
             Errc::unsupported,
-            fmt::format("{} was built for {}; --unit mtb, itm and stm take a program for a Cortex-M without an "
-                        "operating system (-mcpu=cortex-m33)",
-                        options.program.front(),
-                        kind.architecture.empty() ? "cores that it does not name" : kind.architecture)};
+            fmt::format(
+                "{} was built for {}; --unit mtb, itm, stm and etmv3,itm take a program for a Cortex-M without an "
+                "operating system (-mcpu=cortex-m33)",
+                options.program.front(),
+                kind.architecture.empty() ? "cores that it does not name" : kind.architecture)};
+    if (options.etm && kind.architecture != "ARMv7-M" && kind.architecture != "ARMv7E-M")
+        return usage(
+            fmt::format("--unit etmv3: {} was built for {}, whose cores have none; a Cortex-M3 or M4 has one "
+                        "(-mcpu=cortex-m3)",
+                        options.program.front(), kind.architecture));
     if (options.machine.empty()) options.machine = machine_of(kind.architecture);
     WM_ASSIGN_OR_RETURN(const fs::path qemu, find_qemu("qemu-system-arm", "qemu-system-arm"));
     WM_ASSIGN_OR_RETURN(const auto recorder, CortexMRecorder::create(options));

@@ -7,7 +7,6 @@
 
 #include "waymark/core/numbers.h"
 #include "waymark/itm/registers.h"
-#include "waymark/record/files.h"
 #include "waymark/record_m/stores.h"
 
 namespace waymark::record {
@@ -16,29 +15,18 @@ using protocol::Message;
 using protocol::MessageKind;
 
 namespace {
-constexpr const char *itm_name = "ITM_0", *itm_file = "trace_ITM_0.bin";
 constexpr std::uint32_t ports_bytes = 4 * 256;
 }  // namespace
 
-ItmUnit::ItmUnit(std::filesystem::path file, const itm::ModelConfig& config, ItmOptions options)
-    : file_(std::move(file)),
-      out_(file_, std::ios::binary),
-      config_(config),
-      options_(std::move(options)),
-      model_(config) {}
-
-Result<std::unique_ptr<CoreUnit>> ItmUnit::create(const std::filesystem::path& folder, const itm::ModelConfig& config,
-                                                  ItmOptions options) {
-    std::unique_ptr<ItmUnit> unit(new ItmUnit(folder / itm_file, config, std::move(options)));
-    if (!unit->out_) return cannot("write", unit->file_);
-    unit->model_.sync();
-    return std::unique_ptr<CoreUnit>(std::move(unit));
+ItmUnit::ItmUnit(TraceOutput::Input to, const itm::ModelConfig& config, ItmOptions options)
+    : to_(to), config_(config), options_(std::move(options)), model_(config) {
+    model_.sync();
 }
 
 void ItmUnit::write() {
     const std::vector<std::uint8_t> bytes = model_.take();
     bytes_ += bytes.size();
-    out_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    to_.trace.write(bytes);
 }
 
 void ItmUnit::tell(Message message, std::uint64_t cycle) {
@@ -50,7 +38,7 @@ void ItmUnit::tell(Message message, std::uint64_t cycle) {
         truth_.hash = truth_hash(truth_.hash, contents[i], contents[i + 1]);
     message.cycles.reset();
     model_.tell(cycle, std::move(message));
-    if (model_.bytes().size() >= write_bytes) write();
+    write();
 }
 
 void ItmUnit::store(std::uint32_t pc, std::uint32_t address, std::uint32_t value, std::uint8_t bytes,
@@ -118,15 +106,15 @@ void ItmUnit::returned(std::uint32_t, std::uint32_t, std::uint32_t resumed, std:
 Status ItmUnit::finish(const std::string& core, const std::string& core_type, std::uint32_t, capture::Capture& capture,
                        Truth& truth) {
     write();
-    if (!out_.flush()) return cannot("write", file_);
     itm::Itmtcr control;
+    control.trace_id = to_.id.value;
     control.enable = true;
     control.syncs = true;
     control.hardware_packets = true;
     control.local_timestamps = config_.timestamps;
     control.asynchronous_clock = config_.config.prescaler != 1;
     control.prescaler = static_cast<std::uint8_t>(std::countr_zero(unsigned{config_.config.prescaler}) / 2);
-    capture.sources.push_back({.name = itm_name,
+    capture.sources.push_back({.name = std::string(itm_name),
                                .type = "ITM",
                                .core = core,
                                .core_type = core_type,
@@ -136,8 +124,6 @@ Status ItmUnit::finish(const std::string& core, const std::string& core_type, st
     truth_.source = itm_name;
     truth_.ranges = messages_;
     truth.sources.push_back(truth_);
-    capture.buffers.push_back(
-        {"SWO", capture::Buffer::Format::source_data, "source_data", {file_}, {std::string(itm_name)}});
     return Nothing{};
 }
 

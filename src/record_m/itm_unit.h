@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "trace_output.h"
 #include "unit.h"
 #include "waymark/itm/model.h"
 
@@ -28,9 +27,7 @@ struct ItmOptions {
 
 class ItmUnit final : public CoreUnit {
 public:
-    /// Errors: `unreadable`: its file cannot be created.
-    [[nodiscard]] static Result<std::unique_ptr<CoreUnit>> create(const std::filesystem::path& folder,
-                                                                  const itm::ModelConfig& config, ItmOptions options);
+    ItmUnit(TraceOutput::Input to, const itm::ModelConfig& config, ItmOptions options);
     void enable(bool on) override { enabled_ = on; }
     void instruction(const CoreInstruction& instruction, std::uint32_t next, std::uint64_t cycle) override;
     void lost(const CoreInstruction& i, std::uint64_t cycle) override { instruction(i, 0, cycle); }
@@ -44,14 +41,12 @@ public:
     [[nodiscard]] bool any() const override { return messages_ != 0; }
 
 private:
-    ItmUnit(std::filesystem::path file, const itm::ModelConfig& config, ItmOptions options);
     void store(std::uint32_t pc, std::uint32_t address, std::uint32_t value, std::uint8_t bytes, std::uint64_t cycle);
     void tell(protocol::Message message, std::uint64_t cycle);
     void tell_exception(std::uint32_t number, protocol::Message::Change change, std::uint64_t cycle);
     void write();
 
-    const std::filesystem::path file_;
-    std::ofstream out_;
+    const TraceOutput::Input to_;
     const itm::ModelConfig config_;
     const ItmOptions options_;
     itm::Model model_;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "waymark/core/numbers.h"
-#include "waymark/record/files.h"
 #include "waymark/record_m/stores.h"
 #include "waymark/stm/registers.h"
 
@@ -16,7 +15,6 @@ namespace {
 using protocol::Message;
 using protocol::MessageKind;
 
-constexpr const char *stm_name = "STM_0", *stm_file = "trace_STM_0.bin";
 /// The master of Non-secure writes of the first core, as Arm's platforms number them.
 constexpr std::uint32_t core_master = 64;
 constexpr std::size_t bytes_between_syncs = 1024;
@@ -27,16 +25,6 @@ constexpr std::uint32_t no_mark = 0x10, no_time = 0x08;  // bits of the address
 constexpr std::uint32_t kind_of_packet = 0x60, data = 0x00, flag_or_trigger = 0x60;
 
 }  // namespace
-
-StmUnit::StmUnit(std::filesystem::path file, std::uint32_t ports)
-    : file_(std::move(file)), out_(file_, std::ios::binary), ports_(ports) {}
-
-Result<std::unique_ptr<CoreUnit>> StmUnit::create(const std::filesystem::path& folder, std::uint32_t ports) {
-    std::unique_ptr<StmUnit> unit(new StmUnit(folder / stm_file, ports));
-    if (!unit->out_) return cannot("write", unit->file_);
-    unit->model_.sync();
-    return std::unique_ptr<CoreUnit>(std::move(unit));
-}
 
 void StmUnit::instruction(const CoreInstruction& i, std::uint32_t, std::uint64_t cycle) {
     if (!enabled_) return;
@@ -74,23 +62,18 @@ void StmUnit::write(std::uint32_t offset, std::uint32_t value, std::uint8_t byte
     for (std::size_t i = 0; i + 1 < contents.size(); i += 2)
         truth_.hash = truth_hash(truth_.hash, contents[i], contents[i + 1]);
     model_.add(m);
-    if (model_.bytes().size() < write_bytes) return;
     const std::vector<std::uint8_t> taken = model_.take();
     put_ += taken.size();
-    put(taken);
-}
-
-void StmUnit::put(const std::vector<std::uint8_t>& trace) {
-    out_.write(reinterpret_cast<const char*>(trace.data()), static_cast<std::streamsize>(trace.size()));
+    to_.trace.write(taken);
 }
 
 Status StmUnit::finish(const std::string& core, const std::string& core_type, std::uint32_t, capture::Capture& capture,
                        Truth& truth) {
-    put(model_.bytes());
-    if (!out_.flush()) return cannot("write", file_);
+    to_.trace.write(model_.bytes());  // all whole bytes were put, the last one may hold one nibble
     stm::Stmtcsr control;
+    control.trace_id = to_.id.value;
     control.enable = control.timestamps = control.syncs = true;
-    capture.sources.push_back({.name = stm_name,
+    capture.sources.push_back({.name = std::string(stm_name),
                                .type = "STM",
                                .core = core,
                                .core_type = core_type,
@@ -98,8 +81,6 @@ Status StmUnit::finish(const std::string& core, const std::string& core_type, st
     truth_.source = stm_name;
     truth_.ranges = messages_;
     truth.sources.push_back(truth_);
-    capture.buffers.push_back(
-        {"STM", capture::Buffer::Format::source_data, "source_data", {file_}, {std::string(stm_name)}});
     return Nothing{};
 }
 

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <memory>
 #include <string>
 #include <vector>
 
+#include "trace_output.h"
 #include "unit.h"
 #include "waymark/stm/model.h"
 
@@ -15,9 +13,8 @@ namespace waymark::record {
 
 class StmUnit final : public CoreUnit {
 public:
-    /// `ports`: address of the extended stimulus ports. Errors: `unreadable`: its file cannot be created.
-    [[nodiscard]] static Result<std::unique_ptr<CoreUnit>> create(const std::filesystem::path& folder,
-                                                                  std::uint32_t ports);
+    /// `ports`: address of the extended stimulus ports.
+    StmUnit(TraceOutput::Input to, std::uint32_t ports) : to_(to), ports_(ports) { model_.sync(); }
     void enable(bool on) override { enabled_ = on; }
     void instruction(const CoreInstruction& instruction, std::uint32_t next, std::uint64_t cycle) override;
     void lost(const CoreInstruction& i, std::uint64_t cycle) override { instruction(i, 0, cycle); }
@@ -30,13 +27,10 @@ public:
     [[nodiscard]] bool any() const override { return messages_ != 0; }
 
 private:
-    StmUnit(std::filesystem::path file, std::uint32_t ports);
     void write(std::uint32_t offset, std::uint32_t value, std::uint8_t bytes, std::uint64_t cycle);
-    void put(const std::vector<std::uint8_t>& trace);
     [[nodiscard]] std::uint64_t so_far() const { return put_ + model_.bytes().size(); }
 
-    const std::filesystem::path file_;
-    std::ofstream out_;
+    const TraceOutput::Input to_;
     const std::uint32_t ports_;
     stm::Model model_;
     SourceTruth truth_;  // its ranges stand for messages

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "waymark/capture/capture.h"
 #include "waymark/core/result.h"
@@ -12,6 +12,8 @@
 #include "waymark/record_m/core_log.h"
 
 namespace waymark::record {
+
+inline constexpr std::string_view etm_name = "ETMV3_0", itm_name = "ITM_0", stm_name = "STM_0";
 
 /// Calls come in the order of execution. Each instruction takes one cycle.
 class CoreUnit {

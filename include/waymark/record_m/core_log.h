@@ -41,6 +41,10 @@ struct CoreInstruction {
 /// registers before it; nothing: the address comes from memory.
 [[nodiscard]] std::optional<std::uint32_t> next_of(const CoreInstruction& instruction);
 
+/// Whether the condition of a completed instruction held; true if it has none. Low-overhead loops (ARMv8.1-M) are taken
+/// to go on.
+[[nodiscard]] bool passes(const CoreInstruction& instruction);
+
 class CoreListener {
 public:
     virtual ~CoreListener() = default;

@@ -1,6 +1,6 @@
-/// Records the execution of a Cortex-M program under qemu-system-arm, as its Micro Trace Buffer (MTB) and its
-/// Instrumentation Trace Macrocell (ITM) with the Data Watchpoint and Trace unit (DWT) would have traced it, and what a
-/// System Trace Macrocell (STM) beside it would have sent.
+/// Records the execution of a Cortex-M program under qemu-system-arm, as its Micro Trace Buffer (MTB), its Embedded
+/// Trace Macrocell (ETM) and its Instrumentation Trace Macrocell (ITM) with the Data Watchpoint and Trace unit (DWT)
+/// would have traced it, and what a System Trace Macrocell (STM) beside it would have sent.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,10 @@ struct CortexMRecording {
     std::string machine;  ///< QEMU's name; empty: by the architecture that the program was built for
     std::vector<std::string> qemu_options;
     bool force = false;
-    bool mtb = false, itm = false, stm = false;  ///< which units; at least one
-    std::string start_at, stop_at;               ///< addresses or symbols; empty: all
-    std::uint64_t limit = 0;                     ///< instructions; 0: all
+    /// Which units, at least one. The MTB and the ETM exclude each other. An ETM shares a funnel with the others.
+    bool mtb = false, etm = false, itm = false, stm = false;
+    std::string start_at, stop_at;  ///< addresses or symbols; empty: all
+    std::uint64_t limit = 0;        ///< instructions; 0: all
 
     std::uint64_t mtb_bytes = 4096;                ///< size of the buffer
     std::optional<std::uint64_t> mtb_watermark{};  ///< tracing stops when this number of bytes is in the buffer

@@ -9,8 +9,8 @@
 
 namespace waymark::cli {
 
-bool CortexMRecordOptions::is_unit(std::string_view name) {
-    return std::find(units.begin(), units.end(), name) != units.end();
+bool CortexMRecordOptions::is_unit(std::string_view name, bool cortex_m) {
+    return (cortex_m && name == "etmv3") || std::find(units.begin(), units.end(), name) != units.end();
 }
 
 bool CortexMRecordOptions::shares(std::string_view option) {
@@ -77,6 +77,7 @@ Result<record::RecordOutcome> run_record_cortex_m(const record::FlowRecording& c
                                                   const record::ShowRecording& show) {
     record::CortexMRecording to;
     to.mtb = unit.find("mtb") != unit.npos;
+    to.etm = unit.find("etm") != unit.npos;
     to.itm = unit.find("itm") != unit.npos;
     to.stm = unit.find("stm") != unit.npos;
     for (const auto& [only, name, has] :

@@ -1,4 +1,4 @@
-/// `waymark record --unit mtb`, `itm` and `stm`: a program for a Cortex-M without an operating system.
+/// `waymark record --unit mtb`, `itm`, `stm` and, for a Cortex-M, `etmv3`: a program without an operating system.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,8 +15,8 @@
 namespace waymark::cli {
 
 struct CortexMRecordOptions {
-    static constexpr std::array<const char*, 7> units{"mtb",     "itm",     "stm",        "mtb,itm",
-                                                      "mtb,stm", "itm,stm", "mtb,itm,stm"};
+    static constexpr std::array<const char*, 10> units{
+        "mtb", "itm", "stm", "mtb,itm", "mtb,stm", "itm,stm", "mtb,itm,stm", "etmv3,itm", "etmv3,stm", "etmv3,itm,stm"};
     std::uint64_t mtb_bytes = record::CortexMRecording{}.mtb_bytes, mtb_watermark = 0;
     std::uint64_t sample_cycles = 0, ports = record::CortexMRecording{}.ports,
                   stm_ports = record::CortexMRecording{}.stm_ports;
@@ -24,7 +24,8 @@ struct CortexMRecordOptions {
     bool no_exceptions = false, no_timestamps = false;
     std::vector<CLI::Option*> of_mtb, of_itm, of_stm;
 
-    [[nodiscard]] static bool is_unit(std::string_view name);
+    /// `cortex_m`: whether the program was built for one. Its ETMv3 is one of these units.
+    [[nodiscard]] static bool is_unit(std::string_view name, bool cortex_m);
     /// Whether an option of program flow units is valid for these units too.
     [[nodiscard]] static bool shares(std::string_view option);
     /// Adds the options to the command, and appends them to `added`.
