@@ -451,7 +451,7 @@ public:
 
     bool step(std::size_t most_bytes) {
         const std::size_t size = std::max<std::size_t>(most_bytes, 1);
-        // Not a vector, since that would clear the memory: most captures are smaller.
+        // A vector would clear the memory, which costs time: most captures are smaller.
         if (size > piece_size_) piece_ = std::make_unique_for_overwrite<std::uint8_t[]>(piece_size_ = size);
         for (;;) {
             if (!now_) {

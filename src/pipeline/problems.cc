@@ -116,7 +116,7 @@ std::vector<std::string> problems_in(const Session& session, const std::vector<c
         if (survey.bytes_in_packets + in_gaps != s.bytes)
             out.push_back(fmt::format("source {}: {} of its {} bytes are accounted for; this is a fault of Waymark",
                                       s.source->label(), grouped(survey.bytes_in_packets + in_gaps), grouped(s.bytes)));
-        // For processes, missing mappings are reported instead.
+        // If there are processes, missing mappings are reported instead.
         if (s.source->has_flow() && s.source->memory->empty() && !session.capture.spaces)
             out.push_back(
                 fmt::format("source {}: no program image; flow needs one (--image FILE[@ADDRESS])", s.source->label()));

@@ -96,7 +96,7 @@ ProcessSurvey survey_processes(const Session& session, const std::vector<const S
     });
     out.missing = code_damage(part, decoded);
 
-    // The kind of context ID that the metadata promise.
+    // The metadata state this kind of context ID.
     if (session.capture.spaces->thread_of(1, 1) && sink.contexts != 0 && sink.with_ids == 0)
         out.peculiarities.push_back(
             {"no-context-ids",

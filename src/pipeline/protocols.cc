@@ -28,7 +28,7 @@ std::vector<TraceIdField> trace_id_fields() {
     return out;
 }
 
-/// The given word of each protocol whose flow is decoded, and whose sources snapshots describe.
+/// The given word of each protocol whose flow is decoded, and whose sources are described in snapshots.
 std::string of_decoded(std::string_view protocol::Words::*word) {
     std::string out;
     for (const Protocol* protocol : protocols()) {

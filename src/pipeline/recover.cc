@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t most_held = std::size_t{1} << 20;
 
-/// Inserts recovered flow in place of the end of the gap with which the stream begins.
+/// Inserts recovered flow at the end of the gap with which the stream begins, in place of that part of the gap.
 class HeadSink final : public flow::Sink {
 public:
     HeadSink(flow::Sink& next, const follow::HeadRecovery& head) : next_(next), head_(head) {}
@@ -117,7 +117,7 @@ std::vector<follow::CodeExtent> code_extents(const image::MemoryMap& memory) {
 
 std::unique_ptr<FlowConsumer> recovering_consumer(const StreamInfo& stream, flow::Sink& sink, DecoderKind kind,
                                                   follow::HeadRecovery& found) {
-    // Trace with many parts begins many times, each time synchronised.
+    // Trace with many parts begins many times, and is synchronised each time.
     if (stream.buffer.container != nullptr) return flow_consumer(stream, sink, kind, 1, Addresses::as_they_were);
     return std::make_unique<RecoveringConsumer>(stream, sink, kind, found);
 }

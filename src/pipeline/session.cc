@@ -295,7 +295,7 @@ private:
         if (const auto added = map.add_elf(file); !added)
             problem(file, added.error().message + "; the copy of the kernel's code is not used.");
     }
-    /// Only once: all cores share one map.
+    /// Called only once: all cores share one map.
     Status add_changed_code(image::MemoryMap& map) {
         auto changed = std::make_shared<ChangedCode>();
         for (const capture::CodeChange& change : session_.capture.spaces->code_changes()) changed->add(change);

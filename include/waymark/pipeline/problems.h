@@ -1,4 +1,5 @@
-/// Problems of a capture, and facts to know about it, as far as reading its bytes and counting its packets shows them.
+/// Problems of a capture, and other facts to know about it, as far as they are visible from reading its bytes and
+/// counting its packets.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +12,17 @@
 
 namespace waymark::pipeline {
 
-/// Bytes of a buffer under one trace ID.
+/// The bytes of a buffer with one trace ID.
 struct IdBytes {
     coresight::TraceId id;
     std::uint64_t bytes{};
     const Source* source{};  ///< null: no source of the buffer has this ID
 };
-/// Of a buffer in frames: the bytes under all IDs that sources may have.
+/// For a buffer in frames: the bytes with each ID that sources may have.
 [[nodiscard]] std::vector<IdBytes> ids_in(const BufferReport& buffer, const Session& session);
 
-/// Sentences, besides the session's own problems. `report`: of a run with PacketCounter as consumers.
+/// Sentences about problems that are not in the session's own list. `report`: the report of a run whose consumers are
+/// PacketCounters.
 [[nodiscard]] std::vector<std::string> problems_in(const Session& session, const std::vector<const Source*>& selected,
                                                    const Report& report);
 

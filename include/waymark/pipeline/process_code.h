@@ -21,12 +21,12 @@
 
 namespace waymark::pipeline {
 
-/// The code of all processes at all times. Safe for several threads.
+/// The code of all processes at all times. Thread-safe.
 class ProcessCode {
 public:
     /// `places`: the files at their places, and places of code that belongs to no file. `changed` may be null.
-    /// `by_hand`: sections of `places` that the user put at their addresses, in order; they are visible where nothing
-    /// is known to be mapped.
+    /// `by_hand`: sections of `places` that the user put at their addresses, in order; they are visible where no
+    /// mapping is known.
     ProcessCode(std::shared_ptr<const capture::AddressSpaces> spaces, std::shared_ptr<const image::MemoryMap> places,
                 std::shared_ptr<const ChangedCode> changed, std::vector<std::uint32_t> by_hand)
         : spaces_(std::move(spaces)),
@@ -38,10 +38,10 @@ public:
 
     /// The number of a thread's memory in a period; at least 1. Memories with the same contents share a number.
     [[nodiscard]] std::uint32_t number(std::optional<std::uint32_t> thread, std::uint64_t from, std::uint64_t to) const;
-    /// The extent mapped there; null: none is known. Valid as long as this object.
+    /// The extent that is mapped at an address; null if none is known. Valid as long as this object.
     [[nodiscard]] const capture::MappedExtent* extent(std::uint32_t number, std::uint64_t address) const;
-    /// The bytes there. The section is one of this class, for `placed`: a stretch of addresses with one file, which
-    /// memories with different numbers have as a whole or not at all.
+    /// The bytes at an address. Their section is one of this class, for `placed`: a stretch of addresses with one file,
+    /// which memories with different numbers have as a whole or not at all.
     [[nodiscard]] isa::Code at(std::uint32_t number, Address address) const;
 
     struct Placed {
@@ -51,9 +51,9 @@ public:
         std::uint32_t name{};                    ///< name of the extent mapped there
         std::uint32_t other = capture::no_name;  ///< as MappedExtent has it
     };
-    /// A section that `at` gave.
+    /// The place of a section that `at` returned.
     [[nodiscard]] Placed placed(std::uint32_t section) const;
-    /// `at` returned a section with `Placed::other`.
+    /// Whether `at` returned a section with `Placed::other`.
     [[nodiscard]] bool any_uncertain() const { return any_uncertain_; }
 
 private:
@@ -82,7 +82,7 @@ private:
     mutable std::atomic<bool> any_uncertain_{false};
 };
 
-/// The code that one decoder reads: the code of the thread that its context names.
+/// The code for one decoder: the code of the thread that its context names.
 class ProcessReader final : public isa::CodeReader {
 public:
     explicit ProcessReader(std::shared_ptr<const ProcessCode> code) : code_(std::move(code)) {}
@@ -95,7 +95,7 @@ public:
     [[nodiscard]] isa::Space view(const isa::Space& space) const override;
     [[nodiscard]] bool whole_sections() const override { return true; }
     [[nodiscard]] const ProcessCode& code() const { return *code_; }
-    /// The thread that runs in the space, by its context or the time's thread; nothing: unknown.
+    /// The thread that runs in the space, by its context or as the thread of the period; nullopt if unknown.
     [[nodiscard]] std::optional<std::uint32_t> thread(const isa::Space& space) const;
 
 private:
@@ -117,14 +117,14 @@ struct MissingCode {
     std::vector<std::uint32_t> threads{};  ///< some of the threads that went there, where there is no name
 };
 
-/// Code at an address where two files were mapped, one after the other, in the time of an AUX range.
+/// Code at an address at which two files were mapped, one after the other, within the time of an AUX range.
 struct UncertainCode {
     std::uint32_t name{}, other{};  ///< of AddressSpaces::names: the file assumed to own it, and the other possible one
     std::uint64_t ranges{}, instructions{};
     Address first{};  ///< the lowest address
 };
 
-/// Blocks at their places, for all consumers of one decoder. Safe for several threads.
+/// Blocks at their places, for all consumers of one decoder. Thread-safe.
 class PlacedBlocks {
 public:
     explicit PlacedBlocks(const ProcessCode& code) : code_(code) {}
@@ -138,11 +138,11 @@ private:
     std::size_t room_ = 0, size_ = 0;
 };
 
-/// Gives the decoder's output to a sink, with the places of files for addresses and the number of the thread for the
-/// Context ID, and counts code without images.
+/// Passes the decoder's output to a sink, with addresses at the places of files and the number of the thread as Context
+/// ID, and counts code without images.
 class ProcessSink final : public flow::Sink {
 public:
-    /// All is borrowed. `moves` false: the sink gets addresses and contexts unchanged.
+    /// Everything is borrowed. If `moves` is false, the sink receives addresses and contexts unchanged.
     ProcessSink(const ProcessReader& reader, flow::Sink& sink, bool moves);
 
     void consume(const flow::Batch& batch) override;

@@ -1,5 +1,5 @@
-/// The registry: every protocol that Waymark knows is a row here, and nothing else lists them. protocol/protocol.h
-/// describes a row; docs/how-to/add-a-protocol.md says how to add one.
+/// The registry: it has a row for every protocol that Waymark knows, and is the only list of protocols.
+/// protocol/protocol.h describes a row; docs/how-to/add-a-protocol.md describes how to add one.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,21 @@ namespace waymark::pipeline {
 
 using protocol::Protocol;
 
-/// All protocols, in the order in which bytes are tried and lists are printed: where two recognise the same bytes, the
-/// first one wins.
+/// All protocols, in the order in which bytes are tried and lists are printed: if two recognise the same bytes, the
+/// first one is used.
 [[nodiscard]] std::span<const Protocol* const> protocols();
 
 /// The protocol of a source of this type (`PTM1.1`), or null.
 [[nodiscard]] const Protocol* protocol_of(std::string_view source_type);
-/// The protocol whose source types `--protocol NAME` gives, or null.
+/// The protocol for `--protocol NAME`, or null.
 [[nodiscard]] const Protocol* protocol_of_option(std::string_view name);
 /// The protocol of this unit (`Answers::unit`), or null.
 [[nodiscard]] const Protocol* protocol_of_unit(std::string_view unit);
 
 /// The trace ID in these registers, for any unit whose ID register is known, decoded or not.
 [[nodiscard]] std::optional<std::uint8_t> trace_id(const std::vector<RegisterValue>& registers);
-/// Where a source has its trace ID, or would have it: in a register of its description, or in the register of its type.
+/// Where a source has its trace ID, or would have it: in a register of its description, otherwise in the register of
+/// its type.
 [[nodiscard]] protocol::TraceIdField trace_id_field(const std::vector<RegisterValue>& registers,
                                                     std::string_view source_type);
 /// The name of that register.
@@ -42,11 +43,11 @@ using protocol::Protocol;
 /// The names of the decoded protocols: `Program Flow Trace`.
 [[nodiscard]] std::string decoded_trace();
 
-/// All units of program flow as models, which record::Recorder drives.
+/// All units of program flow as models for record::Recorder.
 [[nodiscard]] std::vector<const flow::UnitFactory*> flow_units();
-/// As `record --unit` names it: `ptm`.
+/// The name of the unit for `record --unit`: `ptm`.
 [[nodiscard]] std::string option_name(const flow::UnitFactory& units);
-/// `ptm, ete and etmv4`.
+/// A list such as `ptm, ete and etmv4`.
 [[nodiscard]] std::string flow_unit_names();
 /// The units that trace AArch64 cores: `ete or etmv4`.
 [[nodiscard]] std::string aarch64_unit_names();

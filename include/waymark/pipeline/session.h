@@ -1,4 +1,4 @@
-/// A capture prepared for decoding: which sources there are, how each was programmed, and which memory its core saw.
+/// A capture prepared for decoding: its sources, the programming of each, and the memory that its core saw.
 #pragma once
 
 #include <cstdint>
@@ -32,29 +32,29 @@ struct Source {
     std::optional<coresight::TraceId> trace_id;
     const Protocol* protocol = nullptr;  ///< null: recognised as something else, or not at all
     std::vector<capture::Register> registers;
-    /// How its unit was programmed; null exactly where `protocol` is.
+    /// The programming of its unit; null if and only if `protocol` is null.
     std::shared_ptr<const protocol::Configuration> configuration;
-    /// The memory that its core saw; never null, may be empty. Where `code` is set: files at their places.
+    /// The memory that its core saw; never null, may be empty. If `code` is set: files at their places.
     std::shared_ptr<const image::MemoryMap> memory;
-    /// Never null. Sources share one object, except where an address belonged to different files, or to different
-    /// generated code, at different times.
+    /// Never null. Sources share one object, unless an address belonged to different files, or to different generated
+    /// code, at different times.
     std::shared_ptr<const Names> names;
-    /// The source whose thread this one continues (capture::ModuleMap::before), all of whose buffers come before this
-    /// source's buffers; empty: none.
+    /// The source whose thread this one continues (capture::ModuleMap::before); all its buffers come before this
+    /// source's buffers. Empty if there is none.
     std::string continues{};
-    /// Where several processes ran: the code of each. Null: all see `memory`.
+    /// If several processes ran: the code of each. Null: all see `memory`.
     std::shared_ptr<const ProcessCode> code{};
-    /// The wanted part of its flow (select_flow). Null: all.
+    /// The selected part of its flow (select_flow). Null: all.
     std::shared_ptr<const FlowFilter> filter{};
     bool left_out = false;  ///< Session::select passes over it
 
-    /// Its packets can be listed.
+    /// Whether its packets can be listed.
     [[nodiscard]] bool has_packets() const { return protocol != nullptr; }
-    /// Its program flow can be decoded.
+    /// Whether its program flow can be decoded.
     [[nodiscard]] bool has_flow() const { return protocol != nullptr && protocol->decodes_flow(); }
     /// The name in reports: `0x13 source_13`.
     [[nodiscard]] std::string label() const;
-    /// The trace ID as reports print it, or the name where there is none.
+    /// The trace ID as in reports, or the name if there is none.
     [[nodiscard]] std::string id_text() const;
 };
 
@@ -62,18 +62,19 @@ struct SessionOptions {
     std::vector<std::string>
         images;  ///< `FILE[@ADDRESS]`, added after the capture's own memory: the last one added wins
     std::vector<std::string> symbols;  ///< further ELF files, for names only
-    /// Names of code that was generated, besides the capture's own.
+    /// Names of generated code, in addition to the capture's own.
     std::vector<std::string> perf_maps{}, jitdumps{};
-    /// Names of the kernel where no vmlinux has them (analysis/kallsyms.h); empty: those that perf copied, if it did.
+    /// Names of the kernel, if no vmlinux has them (analysis/kallsyms.h); empty: the names that perf copied, if it did.
     std::filesystem::path kallsyms{};
-    /// Where to look for the files that were mapped. A file of `images` or `symbols` that was mapped is placed there.
+    /// Where to search for the files that were mapped. A file of `images` or `symbols` that was mapped is placed at its
+    /// mapping.
     image::FileSearch files{};
-    /// Of files that were mapped, take the code of those that are found with the right build ID too, below the
-    /// capture's memory, which may hold no more than the pages that ran.
+    /// Whether to use the code of mapped files too, if they are found with the right build ID. It lies below the
+    /// capture's memory, which may contain only the pages that ran.
     bool code_of_files = false;
-    /// Code that is in memory, at its addresses; added after the images.
+    /// Code in memory, at its addresses; added after the images.
     std::vector<std::pair<Address, std::vector<std::uint8_t>>> code{};
-    /// Asked for memory that neither the capture nor an image holds (image::MemoryMap::ask_beyond).
+    /// Called for memory that is in neither the capture nor an image (image::MemoryMap::ask_beyond).
     image::MemoryMap::Ask ask{};
 };
 
@@ -82,7 +83,7 @@ struct Session {
     std::vector<Source> sources;             ///< in the order of the capture
     std::vector<capture::Problem> problems;  ///< the capture's own problems, and problems of preparing it
 
-    /// Sources by ID (`0x13`, `19`) or name; all when `selectors` is empty. `usage`: a selector matches no source; the
+    /// Sources by ID (`0x13`, `19`) or name; all if `selectors` is empty. `usage`: a selector matches no source; the
     /// message lists the sources.
     [[nodiscard]] Result<std::vector<const Source*>> select(const std::vector<std::string>& selectors) const;
 };
