@@ -179,7 +179,7 @@ Result<Proof> prove(const Plan& plan, std::uint64_t seed) {
     const Wanted& wanted = plan.wanted;
     Proof proof;
     proof.blocks = blocks;
-    // The same as `record` does.
+    // Programs the unit like `record`.
     Collected expected;
     // The second unit is started after accesses and waits; both start in the same cycle.
     constexpr std::uint64_t begins = 1000;
@@ -206,7 +206,7 @@ Result<Proof> prove(const Plan& plan, std::uint64_t seed) {
         const std::span<const flow::RegisterStep> steps = program.enable;
         const auto before = static_cast<std::size_t>(program.enable.rend() - last_write) - 1;
         WM_RETURN_IF_ERROR(flow::carry_out(steps.first(before), *unit->registers(), cycle));
-        // The unit may have traced before, in the state in which it was found.
+        // The unit may have traced before, in its initial state.
         given.bytes.clear();
         cycle = begins;
         unit->resume(execution.begin(), cycle);

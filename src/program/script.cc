@@ -29,7 +29,7 @@ std::string comment_lines(const Plan& plan, const Proof& proof, std::string_view
     return out;
 }
 
-/// One line a step, as `write` and `wait` spell it.
+/// The steps of a command, one on each line, as `write` and `wait` print them.
 std::string body(const Plan& plan, ScriptPart command, std::string_view indent, std::string_view mark,
                  const std::function<std::string(const Component&, const RegisterStep&)>& line) {
     std::string out;

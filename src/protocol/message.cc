@@ -22,7 +22,7 @@ std::string_view name(Message::Direction direction) {
 }
 
 std::array<std::uint64_t, 14> contents(const Message& m) {
-    // So that absent fields differ from 0.
+    // Absent fields must differ from 0.
     const auto number = [](const auto& field) { return field ? std::uint64_t{*field} + 1 : 0; };
     return {static_cast<std::uint64_t>(m.kind),
             number(m.cycles),

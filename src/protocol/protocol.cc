@@ -13,7 +13,7 @@ namespace waymark::protocol {
 
 namespace {
 
-/// A layer above asked a protocol for a feature that it does not claim to have.
+/// A layer above requested a feature that the protocol does not claim to have.
 [[noreturn]] void not_there() {
     WM_CHECK(false);
     std::abort();

@@ -54,7 +54,7 @@ public:
         table_ = std::shared_ptr<wm_table>(table, wm_table_free);
     }
     [[nodiscard]] std::size_t rows() const { return wm_table_rows(table_.get()); }
-    /// (name, type, meaning, refers) for each column.
+    /// A tuple (name, type, meaning, refers) for each column.
     [[nodiscard]] py::list columns() const {
         constexpr std::array types{"integer", "address", "real", "text"};
         py::list out;

@@ -154,7 +154,8 @@ protected:
         for (std::size_t i = 0;; ++i)
             if (wm_source_at(opened_->capture, i) == source) return i;
     }
-    /// Decodes the next piece; between pieces Python checks signals (KeyboardInterrupt). False: everything is decoded.
+    /// Decodes the next piece; between pieces Python checks signals (KeyboardInterrupt). Returns false if everything is
+    /// decoded.
     bool step() {
         int more = 0;
         run_alone([&](wm_error** error) { return wm_decoder_step(decoder_, piece_bytes_, &more, error); });
@@ -234,7 +235,7 @@ public:
     [[nodiscard]] const std::vector<std::string>& names() const { return names_.names(); }
 
 private:
-    // More than a decoder delivers at once.
+    // More elements than a decoder delivers at once.
     static constexpr std::size_t least_batch = 4096;
 
     /// Room for a source's ranges; the previous memory is no longer written to.
@@ -303,7 +304,8 @@ public:
     CountDecoder(const Capture& capture, const std::vector<std::string>& sources, unsigned jobs)
         : DecoderHandle(capture, sources, jobs) {}
 
-    /// (source, buffer, blocks, times) for each stream; times[block, 1] counts how often it was taken.
+    /// A tuple (source, buffer, blocks, times) for each stream; times[block, 1] counts how often the block's branch was
+    /// taken.
     py::list run() {
         std::vector<Stream> streams;
         std::pair<CountDecoder*, std::vector<Stream>*> user{this, &streams};

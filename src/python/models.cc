@@ -50,7 +50,7 @@ public:
         s.context_id = context_id.value_or(0);
         call([&](wm_error** error) { return wm_model_state(model_, &s, error); });
     }
-    /// All of them, or none if one is refused.
+    /// Sets all signals, or none if one is refused.
     void signal(const std::vector<std::pair<std::string, bool>>& signals) {
         for (const auto& [name, value] : signals)
             call([&](wm_error** error) { return wm_model_signal(model_, name.c_str(), WM_SIGNAL_CHECK, error); });
@@ -166,7 +166,7 @@ void add_models(py::module_& m) {
     using py::literals::operator""_a;
     m.attr("operation_kinds") = py::dict("other"_a = int{WM_OP_OTHER}, "load"_a = int{WM_OP_LOAD},
                                          "store"_a = int{WM_OP_STORE}, "branch"_a = int{WM_OP_BRANCH});
-    // `physical` and `data_source` say that the column of this name is known.
+    // The flags `physical` and `data_source` mean that the column with this name is known.
     m.attr("operation_flags") =
         py::dict("conditional"_a = int{WM_OP_CONDITIONAL}, "indirect"_a = int{WM_OP_INDIRECT},
                  "atomic"_a = int{WM_OP_ATOMIC}, "simd_fp"_a = int{WM_OP_SIMD_FP}, "not_taken"_a = int{WM_OP_NOT_TAKEN},

@@ -46,8 +46,8 @@ void unlocked_call(F&& f) {
 
 class Options {
 public:
-    /// Names of wm_options_set, with `_` for `-`; also `code`: {address: bytes}, and `ask`: a function of address,
-    /// number of bytes and space that returns bytes or None.
+    /// Options with the names of wm_options_set, with `_` for `-`; also `code`: {address: bytes}, and `ask`: a function
+    /// of address, number of bytes and space that returns bytes or None.
     explicit Options(const py::dict& given);
     ~Options();
     Options(const Options&) = delete;
@@ -59,7 +59,7 @@ private:
     std::unique_ptr<py::function> ask_;
 };
 
-/// An open capture, with the function that is asked for code. Every object that needs it keeps a reference.
+/// An open capture, with the function that provides code. Every object that needs it keeps a reference.
 struct Opened {
     explicit Opened(const py::dict& given) : options(given) {}
     ~Opened() { wm_close(capture); }

@@ -1,5 +1,5 @@
-/// The programming for a capture: the buffer, the funnel and the trace unit, in the order in which they are
-/// enabled, and the proof that it gives the requested trace.
+/// The programming for a capture: the buffer, the funnel and the trace unit, in the order in which they are enabled,
+/// and the proof that it gives the requested trace.
 ///
 ///     auto plan = make_plan({.units = etm4::unit_factories()[0], .unit = options, …});
 ///     if (const auto proof = prove(*plan); proof && proof->same()) print(script(*plan, Target::devmem));
@@ -24,7 +24,8 @@ struct Wanted {
     std::uint8_t trace_id = 0x10;
     std::optional<sink::SinkSetup> sink{};  ///< none: the buffer is programmed by other means
     std::optional<unsigned> funnel_port{};  ///< none: there is no funnel, or it is open
-    /// Addresses on the debug bus of the 4 KB of each. None: they are variables of the script, to be filled in.
+    /// Addresses on the debug bus of the 4 KB of each component. nullopt: they are variables of the script, to be
+    /// filled in.
     std::optional<std::uint64_t> unit_base{}, sink_base{}, funnel_base{};
 };
 
@@ -46,8 +47,9 @@ struct Plan {
 /// kind of unit.
 [[nodiscard]] Result<Plan> make_plan(const Wanted& wanted);
 
-/// A run of the models: the same execution through a unit that is programmed as `record` does it, and through a unit
-/// that was locked and full of random values, and was then programmed by the accesses of the plan.
+/// Two runs of the models with the same execution: one through a unit that is programmed as `record` programs it, and
+/// one through a unit that was locked and had random register values, and was then programmed by the accesses of the
+/// plan.
 struct Proof {
     std::uint64_t blocks = 0;                   ///< blocks executed in each run
     std::uint64_t traced = 0;                   ///< blocks that the program lets into the trace

@@ -1,5 +1,6 @@
-/// Plans in the languages of people who program hardware. Each script has three commands: start, stop, and release,
-/// after the trace was read. docs/program.md says what each target needs and which were tried.
+/// Writes plans in the languages of people who program hardware. Each script has three commands: start, stop, and
+/// release after the trace was read. docs/program.md lists the requirements of each target, and which targets were
+/// tried.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +31,13 @@ struct LanguageName {
 /// Wording of the scripts for Linux.
 struct LinuxWords {
     std::string program;  ///< for perf: the traced program
-    /// For perf: the functions and ranges to trace, as the user gave them, in place of addresses.
+    /// For perf: the functions and ranges to trace, as the user gave them, instead of addresses.
     std::vector<std::string> view_ranges{};
     bool sync_given = false;  ///< the user gave the distance of synchronisations
 };
 
-/// The head of the script contains the figures of `proof`. Errors: `unsupported`: the target cannot express something
-/// of the plan; the message names it, and a target that can.
+/// The head of the script contains the figures of `proof`. Errors: `unsupported`: the target cannot express a part of
+/// the plan; the message names the part, and a suitable target.
 [[nodiscard]] Result<std::string> script(const Plan& plan, Language target, const Proof& proof,
                                          const LinuxWords& words);
 

@@ -1,4 +1,4 @@
-/// From the classes that each protocol has (docs/architecture.md, "The shape of a protocol") to the classes of
+/// Adapters from the classes that each protocol has (docs/architecture.md, "The shape of a protocol") to the classes of
 /// protocol.h. For `src/<protocol>/protocol.cc`.
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace waymark::protocol {
 
-/// One more walker of core/wire.h: fields → FieldVisitor.
+/// A walker of core/wire.h that passes fields to a FieldVisitor.
 class VisitFields {
 public:
     explicit VisitFields(FieldVisitor& visitor) : visitor_(visitor) {}
@@ -81,7 +81,7 @@ template <class Packets>
     return out;
 }
 
-/// A packet of any type, by the function that visits its fields.
+/// A packet of any type, with the function that visits its fields.
 template <class Config>
 class ViewOf final : public PacketView {
 public:
@@ -112,8 +112,8 @@ private:
     const std::string& meaning_;
 };
 
-/// Lists packets. `Parser<H>(config, handler)` is the protocol's parser, `Explainer(config)` says what its packets
-/// mean.
+/// Lists packets. `Parser<H>(config, handler)` is the protocol's parser, `Explainer(config)` gives the meaning of its
+/// packets.
 template <class Config, template <class> class Parser, class Explainer>
 class ListerOf final : public Reader {
 public:
@@ -125,7 +125,7 @@ public:
     [[nodiscard]] std::array<Offset, 2> pending() const override { return {parser_.pending(), parser_.pending()}; }
     [[nodiscard]] bool amid_packet() const override { return parser_.progress().amid_packet(); }
 
-    // The handler for the parser.
+    // Called by the parser.
     template <class P>
     void operator()(const P& packet, Extent at) {
         const std::string meaning = explain_(packet);
@@ -143,8 +143,8 @@ private:
     Parser<ListerOf> parser_;
 };
 
-/// Counts packets and gaps. `More(config)` adds the protocol's own counts: see(packet, at, offsets, survey) for
-/// each packet, gap() for each gap, finish(survey) on a copy of the counts.
+/// Counts packets and gaps. `More(config)` adds the protocol's own counts: see(packet, at, offsets, survey) for each
+/// packet, gap() for each gap, finish(survey) on a copy of the counts.
 template <class Config, template <class> class Parser, class More>
 class SurveyorOf final : public Surveyor {
 public:
@@ -161,7 +161,7 @@ public:
         return out;
     }
 
-    // The handler for the parser.
+    // Called by the parser.
     template <class P>
     void operator()(const P& packet, Extent at) {
         survey_.add(P::info.name, at.bytes);
@@ -203,7 +203,7 @@ protected:
     const Config config_;
 };
 
-/// `Base`, a ConfigurationOf, of a protocol whose flow is decoded. `Config::max_walk_bytes` bounds a walk. `Named` is
+/// `Base`, a ConfigurationOf, for a protocol whose flow is decoded. `Config::max_walk_bytes` bounds a walk. `Named` is
 /// made from (config, take) and handles packets: it calls `take` with the addresses at which execution continues.
 template <class Base, template <class> class Parser, class ReferenceDecoder, class Decoder, class Named>
 class FlowConfigurationOf : public Base {
@@ -225,17 +225,18 @@ public:
     }
 };
 
-/// How bytes parse under one configuration. A protocol's own type derives from it, and has `see(packet, at, stretch)`.
+/// The result of parsing bytes with one configuration. A protocol's own type derives from it, and has `see(packet, at,
+/// stretch)`.
 struct Likeness {
     std::uint64_t bytes{}, packets{}, errors{}, lost_bytes{}, unsynchronised_bytes{}, padding_bytes{};
     std::optional<Offset> first_error{};
 
     void gap(const Gap& gap, const Stretch& stretch);
-    /// Bytes that should consist of packets.
+    /// Number of bytes that should consist of packets.
     [[nodiscard]] std::uint64_t parsed_bytes() const {
         return bytes - lost_bytes - unsynchronised_bytes - padding_bytes;
     }
-    /// `2 stretches (17 bytes) without packets`.
+    /// Text such as `2 stretches (17 bytes) without packets`.
     [[nodiscard]] std::string errors_text() const;
     /// Findings about errors in the bytes of a unit with these words; empty if there are no errors.
     [[nodiscard]] std::vector<CaptureFinding> findings(const Words& words) const;
@@ -250,7 +251,7 @@ struct LikenessCounter {
     }
     void operator()(const Gap& gap) { out.gap(gap, stretch); }
 };
-/// `Own` for all stretches together; it derives from Likeness.
+/// The result for all stretches together, as an `Own`, which derives from Likeness.
 template <class Own, template <class> class Parser, class Config>
 [[nodiscard]] Own likeness(const std::vector<Stretch>& stretches, const Config& config) {
     Own out;
@@ -263,7 +264,7 @@ template <class Own, template <class> class Parser, class Config>
     return out;
 }
 
-/// The finding about bytes of a buffer outside all entries of a unit, or damaged inside one; nothing if there are no
+/// The finding about bytes of a buffer outside all entries of a unit, or damaged inside one; nullopt if there are no
 /// such bytes. `one`, `many`: the name of its entries.
 [[nodiscard]] std::vector<CaptureFinding> lost_bytes_findings(const Identity& identity,
                                                               const std::vector<Stretch>& stretches,

@@ -1,12 +1,11 @@
-/// Logic with three values, for decisions of registers: something is always so, never, or depends on the executing
-/// code.
+/// Logic with three values, for decisions of registers: always, never, or depending on the executing code.
 #pragma once
 
 #include <optional>
 
 namespace waymark::protocol {
 
-/// None: it depends on the executing code, and on signals.
+/// nullopt: it depends on the executing code, and on signals.
 using Constant = std::optional<bool>;
 inline constexpr Constant never = false, always = true, varies = std::nullopt;
 

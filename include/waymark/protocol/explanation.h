@@ -1,5 +1,5 @@
-/// Why a trace unit traces, or nothing: the decisions of its registers, in words. Each protocol makes an explanation of
-/// the registers of its unit (Protocol::explain).
+/// Explains why a trace unit traces or does not: the decisions of its registers, in words. Each protocol makes an
+/// explanation from the registers of its unit (Protocol::explain).
 #pragma once
 
 #include <algorithm>
@@ -20,15 +20,15 @@ enum class TraceEffect : std::uint8_t {
     return effect == TraceEffect::stops ? "stops" : effect == TraceEffect::may ? "may" : "note";
 }
 
-/// Something in the registers that decides whether there is trace.
+/// A fact in the registers that decides whether there is trace.
 struct TraceCondition {
     TraceEffect effect{};
     std::string field;    ///< `TRCPRGCTLR.EN`
     std::string text;     ///< a sentence that names the field and its value
     std::string remedy;   ///< the setting to write instead; empty: none is needed
     std::string section;  ///< of UnitExplanation::document: `2.1`
-    /// Not empty, with `may`: nothing is traced unless this is so, and registers that were not given decide it: `the
-    /// unit has no address comparators (TRCIDR4, not given)`. `text` ends with it.
+    /// With `may`, the condition of an exception, which depends on registers that were not given: nothing is traced
+    /// unless, for example, `the unit has no address comparators (TRCIDR4, not given)`. `text` ends with it.
     std::string unless{};
     bool operator==(const TraceCondition&) const = default;
 };
@@ -39,7 +39,7 @@ struct TracedLevel {
     std::vector<TraceCondition> obstacles;  ///< `stops` and `may`; empty: everything that runs here is traced
 };
 
-/// A part of the trace, which a field asks for.
+/// A part of the trace, which a field requests.
 struct TraceContent {
     std::string what;   ///< `cycle counts`
     bool traced{};      ///< the registers ask for it, and the unit has it
@@ -57,12 +57,12 @@ struct UnitExplanation {
     std::vector<std::string>
         undescribed{};  ///< further registers that were not given; `contents` needs them for more detail
 
-    /// Something keeps the unit from tracing at every level.
+    /// Whether a condition keeps the unit from tracing at every level.
     [[nodiscard]] bool stopped() const {
         return std::any_of(findings.begin(), findings.end(),
                            [](const auto& f) { return f.effect == TraceEffect::stops; });
     }
-    /// Some code may be traced at one level or more.
+    /// Whether some code may be traced at one level or more.
     [[nodiscard]] bool traces() const {
         return !stopped() && std::any_of(levels.begin(), levels.end(), [](const TracedLevel& level) {
             return std::none_of(level.obstacles.begin(), level.obstacles.end(),
@@ -71,7 +71,7 @@ struct UnitExplanation {
     }
 };
 
-/// Whether a register, by its name with its number (`TRCACVR3`), was given.
+/// Whether a register was given, by its name with its number (`TRCACVR3`).
 using Given = std::function<bool(std::string_view)>;
 
 }  // namespace waymark::protocol

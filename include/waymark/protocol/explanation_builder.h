@@ -37,15 +37,15 @@ public:
         out.levels[level].obstacles.push_back(
             {effect, std::move(field), std::move(text), std::move(remedy), std::move(section)});
     }
-    /// A condition because of which nothing is traced, unless there is the case `unless`, which registers decide that
-    /// were not given. `text` says why nothing is traced; the case is added to it.
+    /// Adds a condition because of which nothing is traced, except in the case `unless`, which depends on registers
+    /// that were not given. `text` states why nothing is traced; the case is appended to it.
     static TraceCondition never_unless(std::string unless, std::string field, std::string text, std::string remedy,
                                        std::string section) {
         text.append("; then nothing is traced, unless ").append(unless);
         return {TraceEffect::may,  std::move(field),   std::move(text),
                 std::move(remedy), std::move(section), std::move(unless)};
     }
-    /// A value that the architecture reserves: it counts if all registers that the message names were given. `prefix`
+    /// Adds a value that the architecture reserves: it counts if all registers in the message were given. `prefix`
     /// begins the registers' names: `TRC`.
     void object(const std::string& message, std::string_view prefix, std::string section) {
         std::string first;

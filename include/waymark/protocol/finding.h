@@ -1,5 +1,5 @@
-/// A problem of a capture, or a fact that its user should know: where, what was found, what was expected, why, and what
-/// to do.
+/// A problem of a capture, or a fact that its user should know: the place, what was found, what was expected, the
+/// reason, and what to do.
 #pragma once
 
 #include <cstdint>

@@ -12,23 +12,23 @@
 
 namespace waymark::protocol {
 
-/// What a list of packets stands for.
+/// The trace behind a list of packets.
 struct ListedTrace {
     std::string how;                      ///< `a list of 25 jumps, the newest first`
     std::vector<std::uint8_t> bytes{};    ///< as the unit would have written them
     std::vector<CaptureFinding> lacks{};  ///< what the text leaves out; without place
 };
 
-/// A Protocol of which tools print such lists is one of these too.
+/// A Protocol also derives from this class if tools print such lists of its packets.
 class ListedPackets {
 public:
     virtual ~ListedPackets() = default;
-    /// Nothing: the text is no list of packets of this protocol.
+    /// nullopt: the text is not a list of packets of this protocol.
     [[nodiscard]] virtual std::optional<ListedTrace> read_text(std::string_view text) const = 0;
-    /// As Protocol::identify, of the bytes of such a list: that they are of this protocol is known.
+    /// Like Protocol::identify, for the bytes of such a list, which are known to be of this protocol.
     virtual void identify_listed(const std::vector<Stretch>& stretches, Identity& out) const = 0;
 };
-/// Null: tools print no such lists.
+/// Null if tools print no such lists.
 [[nodiscard]] inline const ListedPackets* listed_packets(const Protocol* protocol) {
     return dynamic_cast<const ListedPackets*>(protocol);
 }

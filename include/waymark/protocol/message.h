@@ -1,4 +1,4 @@
-/// Messages of units that trace no program flow: words of software, samples of the program counter, exceptions,
+/// Messages of units that do not trace program flow: words of software, samples of the program counter, exceptions,
 /// accesses to watched addresses, counters. The same for every protocol with such messages; see MessageSource.
 #pragma once
 
@@ -55,19 +55,20 @@ struct Message {
 
     MessageKind kind{};
     Extent at{};  ///< from its first packet to the end of its last, in the stream
-    /// When, by the unit's own timestamps, in cycles from the first one on; absent: no timestamp follows it.
+    /// The time by the unit's own timestamps, in cycles from the first one on; absent: no timestamp follows the
+    /// message.
     std::optional<std::uint64_t> cycles{};
-    /// When, by a clock that counts whether or not the unit traces, in ticks of that clock.
+    /// The time by a clock that always counts, whether the unit traces or not, in ticks of that clock.
     std::optional<std::uint64_t> timestamp{};
-    /// Timestamps were lost before it: `cycles` and `timestamp` are lower bounds.
+    /// Whether timestamps were lost before it, so that `cycles` and `timestamp` are lower bounds.
     bool at_least{};
-    /// The unit sent the timestamp, or the message, later than it should.
+    /// Whether the unit sent the timestamp, or the message, later than it should.
     bool timestamp_late{}, message_late{};
-    /// The stream itself showed where packets begin. Otherwise that is an assumption.
+    /// Whether the stream itself showed where packets begin. Otherwise that is an assumption.
     bool confirmed{};
 
     std::optional<std::uint32_t> port{}, master{}, channel{};
-    /// It ends the writes of one message to its channel.
+    /// Whether it ends the writes of one message to its channel.
     bool marked{};
     std::optional<std::uint64_t> value{}, pc{}, address{};
     std::uint8_t value_bytes{}, address_bits{};  ///< of `value`, 0 if it has four bits; of `address`, its low bits
@@ -88,15 +89,15 @@ struct Message {
 class MessageListener {
 public:
     virtual ~MessageListener() = default;
-    /// In the order of the stream.
+    /// Called in the order of the stream.
     virtual void message(const Message& message) = 0;
 };
 
-/// Also implemented by a Reader that holds messages back until their time is known.
+/// Also implemented by a Reader whose messages wait until their time is known.
 class HeldMessages {
 public:
     virtual ~HeldMessages() = default;
-    /// No bytes may come for a long time: delivers the messages without a time.
+    /// Delivers the waiting messages without a time, because no bytes may come for a long time.
     virtual void deliver_held() = 0;
 };
 
@@ -106,15 +107,15 @@ public:
     virtual ~MessageSource() = default;
     /// The kind of its messages' times: `Message::cycles` or `Message::timestamp`.
     [[nodiscard]] virtual std::string_view clock() const { return "cycles"; }
-    /// The address that a comparator watches, by its register; nothing: unknown.
+    /// The address that a comparator watches, by its register; nullopt if unknown.
     [[nodiscard]] virtual std::optional<std::uint64_t> watched([[maybe_unused]] std::uint32_t comparator) const {
         return std::nullopt;
     }
-    /// `listener` is borrowed and must outlive the reader. The reader may hold messages back until their time is known;
-    /// its `pending` covers them.
+    /// `listener` is borrowed and must outlive the reader. Messages may wait in the reader until their time is known;
+    /// its `pending` includes them.
     [[nodiscard]] virtual std::unique_ptr<Reader> messages(MessageListener& listener) const = 0;
 };
-/// Null: units of this kind have no messages.
+/// Null if units of this kind have no messages.
 [[nodiscard]] const MessageSource* message_source(const Configuration* configuration);
 
 }  // namespace waymark::protocol

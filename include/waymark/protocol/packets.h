@@ -1,5 +1,5 @@
-/// Packets of any protocol, for code that lists or counts them: names, fields, meaning, places. Not the fast path: a
-/// decoder reads packets through its protocol's own parser.
+/// Packets of any protocol, for code that lists or counts them: names, fields, meaning, places. This is not the fast
+/// path: a decoder reads packets through its protocol's own parser.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ public:
     virtual void text(std::string_view name, std::string_view value) = 0;
 };
 
-/// Fields as text, as wire::Printer prints them: `target=0x17/1 cycles=12`.
+/// Prints fields as text, like wire::Printer: `target=0x17/1 cycles=12`.
 class FieldsText final : public FieldVisitor {
 public:
     void number(std::string_view name, std::uint64_t value) override;
@@ -46,12 +46,12 @@ private:
 class PacketView {
 public:
     virtual ~PacketView() = default;
-    /// As the specification spells it, in capitals: `I-SYNC`.
+    /// The name as in the specification, in capitals: `I-SYNC`.
     [[nodiscard]] virtual std::string_view name() const = 0;
-    /// `target=0x17/1 cycles=12`.
+    /// The fields as text: `target=0x17/1 cycles=12`.
     [[nodiscard]] virtual std::string fields_text() const = 0;
     virtual void visit(FieldVisitor& visitor) const = 0;
-    /// Its meaning, in the light of the packets before it: `to 0xc0010ef4 T32, IRQ`. Empty when the fields say it all.
+    /// Its meaning after the packets before it: `to 0xc0010ef4 T32, IRQ`. Empty if the fields are enough.
     [[nodiscard]] virtual const std::string& meaning() const = 0;
 };
 
@@ -74,8 +74,8 @@ struct Survey {
     std::array<Gaps, gap_reasons> gaps{};
     std::optional<Offset> first_sync{};  ///< Of the first packet at which a decoder can begin; position in the buffer.
     std::optional<std::uint64_t> first_timestamp{}, last_timestamp{};
-    /// Packets that give the address again (Words::syncs), by the reason for which they were sent. Empty where a
-    /// protocol does not distinguish reasons.
+    /// Packets that give the address again (Words::syncs), by the reason for which they were sent. Empty if a protocol
+    /// does not distinguish reasons.
     std::vector<std::pair<std::string, std::uint64_t>> syncs{};
     /// Packets that give the exception level or security state, by that state: `EL1 Non-secure AArch64`.
     std::map<std::string, std::uint64_t> levels{};

@@ -1,4 +1,4 @@
-/// The profile of a core as a capture describes it.
+/// The profile of a core in a capture's description.
 #pragma once
 
 #include "waymark/isa/cores.h"

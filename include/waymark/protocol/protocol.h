@@ -1,7 +1,7 @@
-/// What every protocol of trace is to the layers above: one object of class Protocol, a row of the registry
-/// (pipeline/protocols.h). Each protocol implements it in its own folder, `src/<protocol>/protocol.cc`, with what only
-/// it knows: names, registers, how bytes become packets and packets become flow, how to recognise its bytes, and what
-/// can be wrong with them. docs/how-to/add-a-protocol.md goes through it step by step.
+/// The interface of a trace protocol for the layers above: each protocol is one object of class Protocol, a row of the
+/// registry (pipeline/protocols.h). Each protocol implements it in its own folder, `src/<protocol>/protocol.cc`, with
+/// everything that only the protocol knows: names, registers, how bytes become packets and packets become flow, how to
+/// recognise its bytes, and their possible errors. docs/how-to/add-a-protocol.md describes all steps.
 ///
 /// Virtual calls are made for each chunk of bytes, and for each packet of a listing; never for each packet of a
 /// decoder.
@@ -51,18 +51,18 @@ struct Words {
     std::string_view trace;       ///< its trace: `Program Flow Trace`
     std::string_view title;       ///< `Program Flow Trace (PTM)`
     std::string_view types;       ///< source types, as sentences list them: `PTM1.x and PFT1.x`
-    /// The registers that decide how its bytes are read, where there are any: `ETMCR and ETMCCER`.
+    /// The registers that decide how its bytes are read, if there are any: `ETMCR and ETMCCER`.
     std::string_view settings{};
     std::string_view core_type{};  ///< type of a core with such a unit, as far as the trace shows: `ARMv7-A`
-    /// Where a decoder can begin: `A-sync`, and its bytes, `00 00 00 00 00 80`.
+    /// The packet at which a decoder can begin: `A-sync`, and its bytes, `00 00 00 00 00 80`.
     std::string_view sync{}, sync_bytes{};
     std::string_view syncs{};     ///< packets that give the address again, for Survey::syncs: `I-syncs`
     std::string_view one_sync{};  ///< one such packet: `I-sync`
-    /// Source types as captures spell them, in capitals and without their version, for is_type().
+    /// Source types in the spelling of captures, in capitals and without their version, for is_type().
     std::array<std::string_view, 4> type_names{};
 };
 
-/// Where a unit on a trace bus has its trace ID: seven bits of a register.
+/// The place of the trace ID of a unit on a trace bus: seven bits of a register.
 struct TraceIdField {
     std::string_view register_name;
     unsigned lowest_bit = 0;
@@ -74,14 +74,14 @@ struct RegisterOption {
     std::string_view option, register_name, help;
 };
 
-/// A source as a capture describes it.
+/// A source in a capture's description.
 struct Description {
     std::string_view name, type, core_type;
     const std::vector<RegisterValue>& registers;
     bool from_command_line = false;  ///< a bare trace file, whose registers options give
 };
 
-/// How the unit of a source was programmed, and the problems of its description: sentences.
+/// The programming of a source's unit, and the problems of its description as sentences.
 struct Configured {
     std::shared_ptr<const Configuration> configuration;
     std::vector<std::string> problems;
@@ -93,7 +93,7 @@ struct Setting {
     std::variant<bool, std::uint64_t, std::string> value;
     friend bool operator==(const Setting&, const Setting&) = default;
 };
-/// `return stack`, and its value as `yes`, `no`, a number or words.
+/// The name of a setting, such as `return stack`, and its value as `yes`, `no`, a number or words.
 [[nodiscard]] std::string setting_words(const Setting& setting);
 [[nodiscard]] std::string value_words(const Setting& setting);
 
@@ -103,22 +103,22 @@ enum class DecoderKind : std::uint8_t { fast, reference };
 
 struct DecoderOptions {
     DecoderKind kind = DecoderKind::fast;
-    /// Longest walk in bytes; a longer one shows that the image is wrong. Absent: the decoder's own limit.
+    /// Longest walk in bytes; a longer walk shows that the image is wrong. Absent: the decoder's own limit.
     std::optional<std::uint32_t> max_walk_bytes{};
 };
 
-/// Packets + program → flow, on one thread.
+/// Decodes packets with a program to flow, on one thread.
 using Decoder = StreamDecoder;
 
 // ---- recognising bytes
 
-/// Bytes of one source that follow one another, and their place in the buffer.
+/// Consecutive bytes of one source, and their place in the buffer.
 struct Stretch {
     std::vector<std::uint8_t> bytes{};
     OffsetMap offsets{};
     bool head = false;  ///< the source's first bytes in the buffer
     /// Number of bytes at the end that may be the end mark of a buffer in bypass (coresight/bypass.h). They are the
-    /// mark, unless the last packet needs them, which only a configuration decides.
+    /// mark, unless the last packet needs them, which depends on the configuration.
     std::size_t end_mark_bytes{};
 };
 
@@ -128,7 +128,7 @@ struct Tried {
     friend bool operator==(const Tried&, const Tried&) = default;
 };
 
-/// How sure an inferred setting is.
+/// The certainty of an inferred setting.
 enum class Certainty : std::uint8_t {
     assumed,  ///< no evidence: the value that most units have
     likely,   ///< some evidence, and other values are possible
@@ -146,20 +146,20 @@ struct InferredField {
     friend bool operator==(const InferredField&, const InferredField&) = default;
 };
 
-/// Findings of a protocol in bytes that it recognised, for its own later use.
+/// A protocol's findings about bytes that it recognised, for its own later use.
 class Evidence {
 public:
     virtual ~Evidence() = default;
 };
 
-/// What bytes are.
+/// The identity of bytes: their protocol and its settings.
 struct Identity {
     const Protocol* protocol = nullptr;  ///< null: not recognised
     std::vector<Tried> tried{};
     std::vector<InferredField> facts{};
     /// Further findings: a word, and a sentence (`syncs`, `12 A-syncs, 1,024 bytes apart`).
     std::vector<std::pair<std::string, std::string>> remarks{};
-    // Of protocols that are decoded with a configuration.
+    // For protocols that are decoded with a configuration.
     std::shared_ptr<const Configuration> configuration{};  ///< inferred
     std::shared_ptr<const Evidence> evidence{};
     std::uint64_t waypoints{};           ///< outcomes and addresses of branches in the trace
@@ -174,8 +174,8 @@ struct Settled {
     std::vector<CaptureFinding> findings;  ///< without place
 };
 
-/// Feeds a stretch to a reader as the pipeline does: an end mark is trace where a packet needs it. Returns how many
-/// bytes were trace.
+/// Feeds a stretch to a reader like the pipeline: an end mark is trace if a packet needs it. Returns the number of
+/// bytes of trace.
 std::size_t feed(auto& reader, const Stretch& stretch, auto&& amid_packet) {
     const std::size_t trace = stretch.bytes.size() - stretch.end_mark_bytes;
     reader.feed(Bytes(stretch.bytes).first(trace));
@@ -186,7 +186,8 @@ std::size_t feed(auto& reader, const Stretch& stretch, auto&& amid_packet) {
 
 // ---- the two classes that a protocol implements
 
-/// How one unit was programmed, and all that depends on that. Does not change; all readers of the source share it.
+/// The programming of one unit, and everything that depends on it. It never changes; all readers of the source share
+/// it.
 class Configuration {
 public:
     virtual ~Configuration() = default;
@@ -194,10 +195,11 @@ public:
     /// `other` is of the same protocol.
     [[nodiscard]] virtual bool equals(const Configuration& other) const = 0;
 
-    /// How a capture describes such a unit: the type of the source, and registers that configure it again.
+    /// The description of such a unit in a capture: the type of the source, and registers from which it is configured
+    /// again.
     [[nodiscard]] virtual std::string source_type() const = 0;
     [[nodiscard]] virtual std::vector<RegisterValue> registers() const = 0;
-    /// For people, in the order in which lists show them.
+    /// Settings for people, in the order in which lists show them.
     [[nodiscard]] virtual std::vector<Setting> settings() const = 0;
     /// Type of the traced core, as far as the trace shows: `ARMv7-A`.
     [[nodiscard]] virtual std::string core_type() const;
@@ -207,13 +209,13 @@ public:
     /// `offsets` maps positions in the stream to those in the buffer; borrowed.
     [[nodiscard]] virtual std::unique_ptr<Surveyor> survey(const OffsetMap& offsets) const = 0;
 
-    // Flow: only where Protocol::decodes_flow().
+    // Functions for flow: only if Protocol::decodes_flow().
 
-    /// Which instructions end a block beyond those that always do.
+    /// Options that determine further instructions which end a block.
     [[nodiscard]] virtual isa::DecodeOptions waypoints() const { return {}; }
     /// The trace has cycle counts.
     [[nodiscard]] virtual bool cycle_counts() const { return false; }
-    /// Cycle counts come apart from ranges (flow::Cycles::Of::flow).
+    /// Whether cycle counts come apart from ranges (flow::Cycles::Of::flow).
     [[nodiscard]] virtual bool cycle_counts_apart() const { return false; }
     /// Everything is borrowed and must outlive the decoder.
     [[nodiscard]] virtual std::unique_ptr<Decoder> decoder(const isa::CodeReader& code, flow::BatchWriter& out,
@@ -223,9 +225,9 @@ public:
         const isa::CodeReader& code, flow::BlockTable& table, flow::Sink& sink,
         const follow::ParallelOptions& options) const;
 
-    // The head of a stream: only where Protocol::recovers_head().
+    // Functions for the head of a stream: only if Protocol::recovers_head().
 
-    /// `held` has a place where decoding can begin, and enough bytes after it to recover the flow before it.
+    /// Whether `held` has a place at which decoding can begin, and enough bytes after it to recover the flow before it.
     [[nodiscard]] virtual bool has_sync(Bytes held) const;
     [[nodiscard]] virtual follow::HeadRecovery recover_head(const isa::CodeReader& code,
                                                             std::span<const follow::CodeExtent> extents,
@@ -237,16 +239,16 @@ public:
 
     /// Configurations that differ only in settings that bytes without a program do not show, such as a return stack.
     [[nodiscard]] virtual std::vector<std::shared_ptr<const Configuration>> variants() const { return {}; }
-    /// The same unit beside a core of another name (`Cortex-M33`) or architecture (`ARMv8-M`); null: nothing in the
+    /// The same unit beside a core with another name (`Cortex-M33`) or architecture (`ARMv8-M`); null: nothing in the
     /// configuration depends on the core.
     [[nodiscard]] virtual std::shared_ptr<const Configuration> beside([[maybe_unused]] std::string_view core) const {
         return nullptr;
     }
-    /// A program agrees with `*this`, a variant of `described`, and not with `described`: the findings about the
-    /// description of `source`, without place. Each differing setting of the description is an error.
+    /// A program agrees with `*this`, a variant of `described`, but not with `described`. Returns the findings about
+    /// the description of `source`, without place: each differing setting of the description is an error.
     [[nodiscard]] virtual std::vector<CaptureFinding> differences(const Configuration& described,
                                                                   std::string_view source) const;
-    /// Addresses at which execution continues by the trace: the targets of branches and of synchronisation.
+    /// Addresses at which execution continues according to the trace: the targets of branches and of synchronisation.
     virtual void named_addresses(Bytes stream, const std::function<void(const follow::Place&)>& take) const;
 };
 
@@ -258,35 +260,35 @@ public:
 
     // Captures.
 
-    /// Sources of this type (`PTM1.1`, in any case) send this protocol.
+    /// Whether sources of this type (`PTM1.1`, in any case) send this protocol.
     [[nodiscard]] virtual bool is_type(std::string_view source_type) const;
-    /// The short name of a unit of that type (`Answers::unit`), where a protocol has units of several names.
+    /// The short name of a unit of that type (`Answers::unit`), for a protocol whose units have several names.
     [[nodiscard]] virtual std::string_view unit_of([[maybe_unused]] std::string_view source_type) const {
         return words().unit;
     }
-    /// The source type that `--protocol NAME` means, in any case; empty: the name belongs to another protocol.
+    /// The source type for `--protocol NAME`, in any case; empty: the name belongs to another protocol.
     [[nodiscard]] virtual std::string type_of_option(std::string_view option) const;
-    /// The names that `--protocol` accepts for it, for messages and help; empty: none.
+    /// The names that `--protocol` accepts for it, for messages and help; empty if there are none.
     [[nodiscard]] virtual std::string_view option_names() const { return {}; }
     [[nodiscard]] virtual std::span<const RegisterOption> register_options() const { return {}; }
-    /// Empty: the unit is on no trace bus.
+    /// nullopt: the unit is not on a trace bus.
     [[nodiscard]] virtual std::optional<TraceIdField> trace_id() const { return {}; }
     /// The register reference of the unit. It has no registers if none is described.
     [[nodiscard]] virtual UnitReference register_reference() const { return {}; }
-    /// The fields of a register of a description, by its name; nothing for unknown names.
+    /// The fields of a register of a description, by its name; no call for unknown names.
     virtual void visit_register(const RegisterValue& value, FieldVisitor& visitor) const;
-    /// Never fails: settings that a description lacks are assumed, with a problem. Only where is_type() can be true.
+    /// Never fails: settings that a description lacks are assumed, with a problem. Only if is_type() can be true.
     [[nodiscard]] virtual Configured configure(const Description& source) const;
 
-    /// The registers whose programming keeps code out of the trace, by address or by a condition: `TRCVIIECTLR`.
-    /// Filters of exception levels are not among them: their effect is visible in the trace. Registers that the
-    /// description lacks are assumed to keep nothing out.
+    /// The registers whose programming excludes code from the trace, by address or by a condition: `TRCVIIECTLR`.
+    /// Filters of exception levels are not included: their effect is visible in the trace. Registers that the
+    /// description lacks are assumed to exclude nothing.
     [[nodiscard]] virtual std::vector<std::string> filters(
         [[maybe_unused]] const std::vector<RegisterValue>& registers) const {
         return {};
     }
-    /// Why the unit traces, or nothing, with these registers, which visit_register() must know; others are not judged.
-    /// `core`: the type of the traced core; may be empty. None: this protocol does not explain its unit.
+    /// Explains why the unit traces or does not, with these registers, which visit_register() must know; others are not
+    /// judged. `core`: the type of the traced core; may be empty. nullopt: this protocol does not explain its unit.
     [[nodiscard]] virtual std::optional<UnitExplanation> explain(
         [[maybe_unused]] const std::vector<RegisterValue>& registers, [[maybe_unused]] std::string_view core) const {
         return std::nullopt;
@@ -294,36 +296,37 @@ public:
 
     // Abilities of the protocol.
 
-    /// There are decoders: Configuration::decoder and parallel_decoder.
+    /// Whether there are decoders: Configuration::decoder and parallel_decoder.
     [[nodiscard]] virtual bool decodes_flow() const { return false; }
-    /// Flow before the first synchronisation can be recovered.
+    /// Whether flow before the first synchronisation can be recovered.
     [[nodiscard]] virtual bool recovers_head() const { return false; }
-    /// All cores with such a unit run A32 and T32 only, so a program for another machine cannot be the right one.
+    /// Whether all cores with such a unit run A32 and T32 only, so that a program for another machine cannot be the
+    /// right one.
     [[nodiscard]] virtual bool aarch32_only() const { return false; }
-    /// Units as models, for recordings; empty: none of this protocol fits flow/unit.h.
+    /// Units as models, for recordings; empty if none of this protocol fits flow/unit.h.
     [[nodiscard]] virtual std::span<const flow::UnitFactory* const> units() const { return {}; }
-    /// As PacketView::name(), in the order of the specification.
+    /// Names as in PacketView::name(), in the order of the specification.
     [[nodiscard]] virtual std::vector<std::string> packet_names() const = 0;
 
     // Recognising bytes, and finding their problems.
 
-    /// Adds to `out.tried` the attempts. True: the bytes are trace of this protocol, and `out` has all that they show.
-    /// The time is a small multiple of the bytes.
+    /// Adds the attempts to `out.tried`. Returns true if the bytes are trace of this protocol; `out` then has all facts
+    /// from them. The time is proportional to the number of bytes.
     [[nodiscard]] virtual bool identify(const std::vector<Stretch>& stretches, Identity& out) const = 0;
-    /// The bytes of a source that was described, against its description.
+    /// Compares the bytes of a described source with its description.
     [[nodiscard]] virtual Settled settle(const Identity& identity, const Configuration& described,
                                          const std::vector<Stretch>& stretches, std::string_view source) const;
-    /// Problems of recognised bytes. `configuration`: the settled configuration, null where there is none; `buffer` is
-    /// the name of their buffer.
+    /// Problems of recognised bytes. `configuration`: the settled configuration, null if there is none; `buffer`: the
+    /// name of their buffer.
     [[nodiscard]] virtual std::vector<CaptureFinding> health(const Identity& identity,
                                                              const Configuration* configuration,
                                                              const std::vector<Stretch>& stretches,
                                                              std::string_view buffer) const;
     /// A contradiction of trace and program, as a sentence.
     [[nodiscard]] virtual std::string sentence(const flow::Inconsistency& what) const;
-    /// For a bare file of such bytes without options: how to read it. `file`: its name.
+    /// Advice on how to read a bare file of such bytes without options. `file`: its name.
     [[nodiscard]] virtual std::string how_to_read(std::string_view file) const = 0;
-    /// The same in brief, for the end of `waymark info`.
+    /// Short advice for the end of `waymark info`.
     [[nodiscard]] virtual std::string next_step(std::string_view file) const = 0;
 };
 

@@ -1,4 +1,4 @@
-/// Buffers whose bytes do not lie in the order in which their unit wrote them.
+/// Buffers whose bytes are not in the order in which their unit wrote them.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace waymark::protocol {
 
-/// Where a unit's trace lies in a dump of memory.
+/// The place of a unit's trace in a dump of memory.
 struct Arrangement {
     struct Piece {
         std::uint64_t offset{}, bytes{};  ///< in the dump
@@ -25,7 +25,7 @@ struct Arrangement {
 /// Also implemented by the Configuration of a unit that writes into a ring of memory.
 class RingSource {
 public:
-    /// A dump larger than any memory of such a unit stays in its own order.
+    /// A dump larger than any memory of such a unit is not rearranged.
     static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 26;
 
     virtual ~RingSource() = default;

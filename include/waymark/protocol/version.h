@@ -6,7 +6,7 @@
 
 namespace waymark::protocol {
 
-/// `type` names no version, or one up to `last_minor`: `ETM3`, `ETM3.5`.
+/// Whether `type` contains no version, or a version up to `last_minor`: `ETM3`, `ETM3.5`.
 [[nodiscard]] constexpr bool is_version_up_to(std::string_view type, unsigned last_minor) {
     const std::size_t dot = type.find('.');
     if (dot == std::string_view::npos) return true;
