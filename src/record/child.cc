@@ -46,7 +46,7 @@ SignalHandlers::SignalHandlers() {
     sigemptyset(&action.sa_mask);
     for (std::size_t i = 0; i < signals.size(); ++i) {
         sigaction(signals[i], &action, &before_[i]);
-        // As nohup does. A shell ignores SIGINT for background jobs, but it may be sent to them explicitly.
+        // The same as nohup does. A shell ignores SIGINT for background jobs, but it may be sent to them explicitly.
         if (signals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN) sigaction(signals[i], &before_[i], nullptr);
     }
 }
@@ -75,8 +75,7 @@ Result<int> start_program(const std::vector<std::string>& command, bool input) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);
     std::signal(SIGXFSZ, SIG_DFL);
-    // The serial port of a system would consume input that is meant for a later command, as in a loop over the lines of
-    // a file.
+    // The serial port of a system would consume input for a later command, as in a loop over the lines of a file.
     if (!input && isatty(STDIN_FILENO) == 0 && !close_input()) _exit(127);
     execv(arguments[0], arguments.data());
     _exit(127);

@@ -69,7 +69,7 @@ void Comparison::close() {
 
 std::optional<std::uint64_t> last_place_of(const std::vector<TruthRange>& ranges, RangeReader truth) {
     const auto same = [](const TruthRange& a, const TruthRange& b) { return a.start == b.start && a.end == b.end; };
-    // Knuth, Morris, Pratt: how much of the beginning the ranges up to here end with.
+    // Knuth, Morris, Pratt: the length of the beginning with which the ranges up to here end.
     std::vector<std::size_t> shorter(ranges.size(), 0);
     for (std::size_t i = 1, k = 0; i < ranges.size(); ++i) {
         while (k != 0 && !same(ranges[i], ranges[k])) k = shorter[k - 1];

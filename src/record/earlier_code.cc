@@ -11,8 +11,8 @@ void EarlierCode::ran(std::uint32_t thread, const Code& code, CompletedPart part
         const Branch& branch = open->second;
         Ways& ways = ways_[branch.address.value];
         const bool next = code.address == branch.next, target = !branch.direct || code.address == branch.target;
-        // If both ways lead to one place, or neither leads here, the way is not known. An indirect branch may also lead
-        // to the next instruction.
+        // If both directions lead to one place, or neither leads here, the direction is not known. An indirect branch
+        // may also lead to the next instruction.
         ways.passed |= next || !target;
         ways.taken |= !branch.direct || branch.target == branch.next || !next;
         open_.erase(open);

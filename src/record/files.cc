@@ -47,7 +47,7 @@ namespace {
 
 /// Folder for the earlier recording until the new one is known to contain something.
 constexpr const char* set_aside_folder = ".before";
-/// Folder while it is being moved there and back. Only a complete recording has the other name.
+/// Folder used while the recording is moved there and back. Only a complete recording has the other name.
 constexpr const char* moving_folder = ".moving";
 
 /// Files of a recording with program flow.

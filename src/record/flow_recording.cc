@@ -46,7 +46,7 @@ void summarise(const FlowRecording& options, const Recorded& r, RecordOutcome& o
                                              : "A larger --buffer, or none, keeps more"));
 }
 
-/// `NIDEN=0, 1,200 instructions; OS Lock`
+/// Text such as `NIDEN=0, 1,200 instructions; OS Lock`.
 std::string prohibited_text(const Recorded& r) {
     std::string out;
     for (const capture::NotPermitted& one : r.prohibited) {
@@ -55,14 +55,14 @@ std::string prohibited_text(const Recorded& r) {
     }
     return out;
 }
-/// The reasons alone.
+/// Only the reasons.
 std::string prohibited_by(const Recorded& r) {
     std::string out;
     for (const capture::NotPermitted& one : r.prohibited) out += (out.empty() ? "" : ", ") + one.reason;
     return out;
 }
 
-/// Parts of the run for which trace was not permitted.
+/// Reports the parts of the run for which trace was not permitted.
 void say_prohibited(const Recorded& r, RecordOutcome& out) {
     if (r.prohibited.empty() || r.ranges == 0) return;
     out.summary(fmt::format("of {} ranges that executed, {} are not in the trace on purpose: {}",
@@ -70,7 +70,7 @@ void say_prohibited(const Recorded& r, RecordOutcome& out) {
                             prohibited_text(r)));
 }
 
-/// The fate of the trigger that should stop the capture. True: it did not stop it.
+/// Reports the fate of the trigger that should stop the capture. Returns true if it did not stop the capture.
 bool say_trigger(const FlowRecording& options, const Recorded& r, RecordOutcome& out) {
     if (!options.sink || (!r.before_trigger && !options.sink->after_trigger)) return false;
     if (!r.before_trigger) {
@@ -100,7 +100,7 @@ bool say_trigger(const FlowRecording& options, const Recorded& r, RecordOutcome&
     return true;
 }
 
-/// Reports requested places that were never reached. True if --stop-at is among them.
+/// Reports requested places that were never reached. Returns true if --stop-at is among them.
 bool say_unreached(const FlowRecording& options, const Recorded& r, RecordOutcome& out) {
     for (const std::string& place : r.unknown_places)
         out.warning(fmt::format("{}: no file that ran has such a symbol{}; the unit's comparator for it never matched",

@@ -110,7 +110,7 @@ Status check_way(const FlowRecording& options) {
     return Nothing{};
 }
 
-/// The sink that was asked for.
+/// Checks the requested sink.
 Status check_sink(const FlowRecording& options) {
     if (!options.sink) return Nothing{};
     WM_RETURN_IF_ERROR(options.sink->check());
@@ -123,7 +123,7 @@ Status check_sink(const FlowRecording& options) {
     return Nothing{};
 }
 
-/// Sets what `NIDEN=0,SPNIDEN=1` says.
+/// Sets the signals in a text such as `NIDEN=0,SPNIDEN=1`.
 Status read_authentication(const std::string& text, SignalChange& out) {
     for (std::size_t at = 0; at <= text.size();) {
         const std::string one = text.substr(at, text.find(',', at) - at);
@@ -149,7 +149,7 @@ Status read_authentication(const std::string& text, SignalChange& out) {
     return Nothing{};
 }
 
-/// The signals of both changes that are the same: `NIDEN`, `the power`; empty: none.
+/// The signals that two changes have in common: `NIDEN`, `the power`; empty if there are none.
 std::string same_signal(const SignalChange& a, const SignalChange& b) {
     if (a.of != b.of) return {};
     if (a.of == SignalChange::Of::power) return "the power";
@@ -198,7 +198,7 @@ Result<std::vector<SignalChange>> signal_changes(const FlowRecording& options) {
                 change.on = what == "on";
                 if (of == SignalChange::Of::os_lock && !has.os_lock) return lacks("--os-lock", "has no OS Lock");
             }
-            // At one place the second would replace the first.
+            // If two changes were at one place, the second would replace the first.
             const auto place = [](const std::string& of_option) {
                 const std::size_t at = of_option.find('@');
                 return at == of_option.npos ? std::string() : of_option.substr(at);
@@ -230,7 +230,7 @@ std::vector<std::string> system_arguments(const FlowRecording& options) {
     const std::string& core = options.unit.core;
     std::vector<std::string> out{"-M", options.machine_name(), "-cpu", core == "armv9-a" ? "max" : core, "-smp"};
     out.push_back(std::to_string(options.processors));
-    // The lines of its log then stay together.
+    // With this option the lines of its log stay together.
     if (options.units->traces_aarch64()) out.insert(out.end(), {"-accel", "tcg,thread=single"});
     // A board with a sound chip would otherwise complain about missing sound cards.
     out.insert(out.end(), {"-display", "none", "-monitor", "none", "-serial", "stdio", "-audiodev", "none,id=silent"});

@@ -85,7 +85,7 @@ void Images::add(Address address, Bytes code) {
             if (seen != seen_.end()) held.bytes = seen->second.bytes;
             changed_ = true;
         } else if (seen != seen_.end() && seen->second.fresh) {
-            // Adds code that was written to the page since.
+            // Adds code that was written to the page since then.
             for (std::size_t i = 0; i < page_bytes; ++i) {
                 if (held.executed[i] || held.bytes[i] == seen->second.bytes[i]) continue;
                 held.bytes[i] = seen->second.bytes[i];
@@ -115,7 +115,7 @@ std::vector<Images::Stretch> Images::stretches() const {
     std::vector<Stretch> out;
     for (const auto& [number, held] : held_) {
         const std::uint64_t address = number * page_bytes;
-        // OpenCSD does not read an instruction across two dumps, so neighbouring pages are merged.
+        // OpenCSD does not read an instruction across two dumps, so adjacent pages are merged.
         if (!out.empty() && out.back().address + out.back().bytes == address)
             out.back().bytes += page_bytes;
         else
@@ -139,7 +139,7 @@ Status Images::write() {
     const std::filesystem::path path = folder_ / (epoch_ == 1 ? fmt::format("code_{}.bin", ++version_)
                                                               : fmt::format("code_{}_{}.bin", epoch_, ++version_));
     File file(path, "wb");
-    // OpenCSD takes a dump at offset 0 to be the whole file, so no dump begins there.
+    // OpenCSD treats a dump at offset 0 as the whole file, so no dump begins there.
     file.append(std::vector<std::uint8_t>(page_bytes));
     std::vector<Stretch> stretches = this->stretches();
     std::uint64_t offset = page_bytes;

@@ -32,7 +32,7 @@ void extend(capture::Module& a, const capture::Module& b) {
 
 }  // namespace
 
-/// A file name may refer to another file later; the inode tells them apart.
+/// A file name may refer to another file later; the inode distinguishes them.
 struct Modules::Files {
     const MappedFile& of(const MapPart& part, std::string_view name) {
         const auto [at, fresh] = known.try_emplace({std::string(name), part.inode});
@@ -82,7 +82,7 @@ void Modules::unmapped(const UnmapPart& part, std::uint64_t time) {
 void Modules::still_mapped(const StillMappedPart& part) {
     for (Held& h : held_) {
         if (h.there || part.number == 0 || h.unmapped_by != part.number) continue;
-        // Unless another file was mapped there meanwhile.
+        // This applies unless another file was mapped there meanwhile.
         const bool replaced = std::any_of(held_.begin(), held_.end(), [&](const Held& other) {
             return other.there && other.module.overlaps(h.module) && !same_mapping(other.module, h.module);
         });

@@ -20,9 +20,9 @@ namespace {
 
 /// The counter of the timestamps: its frequency, and perf's time when it was 0 (the machine booted earlier).
 constexpr std::uint64_t counter_hz = 25'000'000, counter_zero_ns = 3'600'000'000'000;
-/// After this number of blocks, the recorder checks how full the sink is.
+/// The recorder checks how full the sink is after this number of blocks.
 constexpr std::size_t piece_words = 256;
-/// The code of a row never changes: a block that is translated again gets a new number.
+/// The code of a row never changes: a block that is translated again receives a new number.
 constexpr std::uint32_t only_epoch = 1;
 
 }  // namespace
@@ -428,7 +428,7 @@ PerfRecorded PerfRecorder::recorded() const {
 }
 
 void PerfRecorder::end_program() {
-    // It is not known how far the last block of a thread ran; its entry proves that the block before it is complete.
+    // It is not known how far the last block of a thread ran; its entry proves that the previous block is complete.
     for (auto& [number, t] : threads_)
         if (t.cpu && cpus_[*t.cpu].running == &t) settle(t, 0);
     // The first thread ends last, since the process ends with it.

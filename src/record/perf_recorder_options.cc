@@ -24,7 +24,7 @@ std::vector<perf::CsEtmUnit> units_of(const PerfRecorderOptions& o) {
 }  // namespace
 
 perf::CsEtmTerms terms_of(const PerfRecorderOptions& o) {
-    // The only settings beyond perf's terms are those of the configuration for bursts.
+    // The only settings beyond perf's terms belong to the configuration for bursts.
     const auto reload = [&](std::string_view counter) -> std::uint64_t {
         for (const flow::RegisterSetting& setting : o.unit.registers)
             if (setting.name == counter) return setting.value;

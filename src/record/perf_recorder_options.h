@@ -25,7 +25,7 @@ inline constexpr std::size_t etm_attr = 0, dummy_attr = 1;
 /// The description of the units in AUXTRACE_INFO.
 [[nodiscard]] Result<capture::perf::AuxtraceInfo> auxtrace_info(const PerfRecorderOptions& options);
 
-/// MIDR_EL1, or MIDR of a core in AArch32; 0: unknown.
+/// MIDR_EL1 of a core, or MIDR in AArch32; 0: unknown.
 [[nodiscard]] std::uint64_t midr_of(const std::string& core);
 
 /// The command line with which perf would have recorded it.

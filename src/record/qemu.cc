@@ -33,7 +33,7 @@ using Time = std::chrono::steady_clock;
 
 Error failed(const char* what) { return {Errc::unreadable, fmt::format("{}: {}", what, std::strerror(errno))}; }
 
-/// Memory shared with QEMU. Its only name in the file system is in /proc, while this process lives.
+/// Memory shared with QEMU. Its only name in the file system is in /proc, while this process exists.
 class SharedFile {
 public:
     static Result<SharedFile> create() {
@@ -54,7 +54,7 @@ private:
     int file_;
 };
 
-/// A folder for QEMU's log of each thread, removed with its contents.
+/// A folder for QEMU's log of each thread. It is removed with its contents.
 class TemporaryFolder {
 public:
     static Result<TemporaryFolder> create() {
@@ -129,8 +129,8 @@ public:
         return any;
     }
 
-    /// The program has ended: takes the chunks that it and its children had not queued. Children that still run are no
-    /// longer recorded.
+    /// Takes the chunks that the program, which has ended, and its children had not queued. Children that still run are
+    /// no longer recorded.
     void take_rest() {
         ring_.stop.store(1);
         while (take()) {
@@ -154,7 +154,7 @@ public:
     }
 
 private:
-    /// Whether it has ended, even if its parent has not asked for its status yet.
+    /// Whether the process has ended, even if its parent has not asked for its status yet.
     static bool gone(std::uint32_t process) {
         std::string line;
         if (!std::getline(std::ifstream(fmt::format("/proc/{}/stat", process)), line)) return true;
@@ -265,7 +265,7 @@ Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const 
             progress();
             shown = now;
         }
-        // Everything is written to disk regularly, so that a capture that is killed lacks little.
+        // Everything is written to disk regularly, so that a capture that is killed is nearly complete.
         if (now - flushed >= std::chrono::seconds(1)) {
             static_cast<void>(recording.flush());  // the recorder keeps the error
             flushed = now;

@@ -1,7 +1,7 @@
 /// Events of an AArch64 system in QEMU's log (`-d int,exec,cpu`): exceptions, exception returns, and registers where
-/// `-dfilter` asks for them. Header only, for the plugin.
+/// `-dfilter` requests them. Header only, for the plugin.
 ///
-/// The lines of one exception follow each other only where one processor runs at a time (`-accel tcg,thread=single`).
+/// The lines of one exception are adjacent only if one processor runs at a time (`-accel tcg,thread=single`).
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ struct A64Event {
     friend bool operator==(const A64Event&, const A64Event&) = default;
 };
 
-/// Text in pieces as they come → events, in the order of the log. A line counts once its end is there.
+/// Converts text, which arrives in pieces, to events in the order of the log. A line counts when its end has arrived.
 class A64Log {
 public:
     template <class F>
@@ -53,7 +53,7 @@ private:
     }
     [[nodiscard]] bool is_open(A64Event::Kind kind) const { return complete_ && open_.kind == kind; }
 
-    /// True where the line completes `open_`.
+    /// Returns true if the line completes `open_`.
     bool line(std::string_view text) {
         using Kind = A64Event::Kind;
         if (text.starts_with("...")) return is_open(Kind::exception) && exception_line(text);
@@ -103,7 +103,7 @@ private:
         complete_ = false;
         const std::size_t el = text.find(" EL");
         if (el == text.npos || !number(text.substr(el, 4), "EL", 10, open_.el) || open_.el > 3) return false;
-        // Where there is no EL3, QEMU names neither, and all is Non-secure; EL3 is Secure.
+        // If there is no EL3, QEMU prints neither state, and everything is Non-secure; EL3 is Secure.
         open_.ns = text.find(" S ") == text.npos && open_.el != 3;
         return true;
     }

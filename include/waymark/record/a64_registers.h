@@ -1,6 +1,6 @@
-/// System registers whose value a recording of an AArch64 system needs, and the instructions that write them. The
-/// plugin API of QEMU shows no registers; but QEMU ends a block at such an instruction, and its log of the block after
-/// it shows the general-purpose register that was written. Header only, for the plugin.
+/// System registers whose values a recording of an AArch64 system needs, and the instructions that write them. The
+/// plugin API of QEMU does not show registers. But QEMU ends a block at such an instruction, and its log of the next
+/// block shows the general-purpose register that was written. Header only, for the plugin.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +30,12 @@ enum class A64Register : std::uint8_t {
     }
 }
 
-/// Only the VMID depends on it.
+/// Whether only the VMID depends on this register.
 [[nodiscard]] constexpr bool is_of_vmid_only(A64Register reg) {
     return reg == A64Register::vttbr_el2 || reg == A64Register::contextidr_el2;
 }
 
-/// The general-purpose register that holds the value: its number; 31: XZR.
+/// The general-purpose register that contains the value: its number; 31: XZR.
 [[nodiscard]] constexpr unsigned a64_register_source(std::uint32_t word) { return word & 0x1f; }
 
 }  // namespace waymark::record

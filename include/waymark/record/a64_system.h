@@ -15,24 +15,24 @@
 
 namespace waymark::record {
 
-/// Of an exception taken to AArch64. `number`: QEMU's; `exception_class`: EC of the syndrome register (Arm Architecture
-/// Reference Manual, ESR_ELx). `returns_after`: the preferred return address is after the instruction that caused it;
-/// an SMC that a higher exception level traps returns to itself.
+/// The type of an exception taken to AArch64. `number`: QEMU's number; `exception_class`: EC of the syndrome register
+/// (Arm Architecture Reference Manual, ESR_ELx). `returns_after`: whether the preferred return address is after the
+/// instruction that caused it; an SMC that a higher exception level traps returns to itself.
 [[nodiscard]] flow::ExceptionClass a64_exception(std::uint32_t number, std::uint32_t exception_class,
                                                  bool returns_after);
-/// The instruction that caused it began and did not complete; with other exceptions, all instructions before ELR
-/// completed.
+/// Whether the instruction that caused the exception began and did not complete; with other exceptions, all
+/// instructions before ELR completed.
 [[nodiscard]] bool stops_instruction(flow::ExceptionClass kind);
 
 class A64State {
 public:
-    /// `vmid`: the register that holds the traced VMID.
+    /// `vmid`: the register with the traced VMID.
     explicit A64State(flow::VmidRegister vmid = flow::VmidRegister::none) : vmid_(vmid) {}
-    /// From here on, as `words::state` has it.
+    /// Sets the state from here on, in the form of `words::state`.
     void state(std::uint32_t bits);
     void wrote(A64Register reg, std::uint64_t value);
     [[nodiscard]] bool aarch32() const { return aarch32_; }
-    /// The Context ID is CONTEXTIDR_EL1; it and the VMID are 0 until they are written, and the same at every level.
+    /// The Context ID is CONTEXTIDR_EL1; Context ID and VMID are 0 until they are written, and the same at every level.
     [[nodiscard]] flow::Context context() const;
 
 private:
@@ -45,9 +45,9 @@ private:
     std::uint32_t contextidr_el1_ = 0, contextidr_el2_ = 0;
 };
 
-/// Places after an instruction that writes one of A64Register: the registers there show what it wrote. The places are
-/// in the image's executable parts, 4 bytes each, ascending, at most `most_watched_writes`. `vmid`: also writes to
-/// registers on which only the VMID depends.
+/// Places after an instruction that writes one of A64Register, at which the registers show the written value. The
+/// places are in the image's executable parts, 4 bytes each, ascending, at most `most_watched_writes`. `vmid`: also
+/// writes to registers on which only the VMID depends.
 [[nodiscard]] std::vector<std::pair<Address, Address>> after_register_writes(const image::MemoryMap& memory, bool vmid);
 inline constexpr std::size_t most_watched_writes = 256;
 

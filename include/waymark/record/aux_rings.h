@@ -1,5 +1,5 @@
-/// The AUX rings of a perf.data file with CoreSight trace during recording: ranges of trace that units sent and the
-/// file does not have yet, and the bytes that the rings lose.
+/// The AUX rings of a perf.data file with CoreSight trace during recording: ranges of trace that units sent and that
+/// are not in the file yet, and the bytes that the rings lose.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ public:
         std::uint64_t bytes{};  ///< in the ring
         std::uint64_t lost{};   ///< bytes lost of this range and older ones
     };
-    /// A range of trace, which ends `at` a time, of the ring of a CPU or a thread.
+    /// A range of trace of the ring of a CPU or a thread. `at`: the time of its end.
     Closed close_range(std::uint32_t key, std::vector<std::uint8_t> trace, const capture::perf::PerfWriter::At& at);
 
-    /// Enough bytes wait that writing them is worth it.
+    /// Whether so much is waiting that writing it is worthwhile.
     [[nodiscard]] bool is_due() const;
     /// Writes the contents of the rings to the file.
     void drain(capture::perf::PerfWriter& writer);
@@ -36,7 +36,8 @@ private:
         std::vector<std::uint8_t> pending{};  ///< not in the file yet
         std::vector<std::pair<capture::perf::AuxRange, capture::perf::PerfWriter::At>> ranges{};  ///< nor these
     };
-    /// The part of a range that a sink of `aux_bytes` keeps. Returns the flags that say so; `lost` counts the bytes.
+    /// The part of a range that a sink of `aux_bytes` keeps. Returns the flags for the loss; `lost` counts the lost
+    /// bytes.
     [[nodiscard]] std::uint64_t lose(std::vector<std::uint8_t>& trace, std::uint64_t& lost) const;
 
     const PerfRecorderOptions& options_;

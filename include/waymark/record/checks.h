@@ -7,7 +7,7 @@
 
 namespace waymark::record {
 
-/// `word`: four bytes of code, least significant first; of 16-bit Thumb only the low half counts.
+/// `word`: four bytes of code, least significant first; for 16-bit Thumb only the low half counts.
 [[nodiscard]] constexpr bool is_thumb_32_word(std::uint32_t word) { return (word & 0xf800) >= 0xe800; }
 
 [[nodiscard]] constexpr bool may_stop_arm(std::uint32_t word) {
@@ -46,7 +46,8 @@ namespace waymark::record {
     return thumb ? (word & 0xff60) == 0xe840 : (word & 0x0f0000f0) == 0x01000090;
 }
 
-/// How many accesses complete an instruction that ends a block: one that loads the pc, or lies before a page end.
+/// Number of accesses that complete an instruction at the end of a block: an instruction that loads the pc, or one
+/// before the end of a page.
 [[nodiscard]] constexpr std::uint32_t accesses_of(std::uint32_t word, bool thumb) {
     const auto listed = [](std::uint32_t list) { return static_cast<std::uint32_t>(std::popcount(list)); };
     if (!thumb) return (word & 0x0e100000) == 0x08100000 ? listed(word & 0xffff) : 1;

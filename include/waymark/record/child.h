@@ -11,15 +11,15 @@
 
 namespace waymark::record {
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP, unless ignored, are passed on to a program; the second kills it, the
-/// third ends this process. One lives at a time.
+/// While this object exists, SIGINT, SIGTERM and SIGHUP, unless ignored, are passed on to a program. The second signal
+/// kills the program, and the third ends this process. Only one such object may exist at a time.
 class SignalHandlers {
 public:
     SignalHandlers();
     ~SignalHandlers();
     SignalHandlers(const SignalHandlers&) = delete;
     SignalHandlers& operator=(const SignalHandlers&) = delete;
-    /// 0: to none.
+    /// With 0, signals are passed to no program.
     void pass_to(int program);
     /// The last signal.
     [[nodiscard]] std::optional<int> received() const;
@@ -29,8 +29,8 @@ private:
     std::array<struct sigaction, 3> before_{};
 };
 
-/// Starts a program, which ends when this process does. `input`: standard input is the program's; else it is, if it is
-/// a terminal. Errors: `unreadable`: it cannot be started.
+/// Starts a program, which ends when this process ends. With `input`, standard input belongs to the program; otherwise
+/// only if it is a terminal. Errors: `unreadable`: it cannot be started.
 [[nodiscard]] Result<int> start_program(const std::vector<std::string>& command, bool input);
 
 }  // namespace waymark::record

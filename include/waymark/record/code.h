@@ -1,4 +1,4 @@
-/// Code as QEMU translated it, understood: which instruction set, where its waypoints are.
+/// Interprets code as QEMU translated it: its instruction set and its waypoints.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ struct Definition {
     std::string text{};               ///< QEMU's disassembly of the first instruction; empty: it had none
 };
 
-/// The plugin API does not show the T bit. Evidence: an address that is no multiple of four, and a first instruction of
-/// two bytes, are Thumb's; QEMU's own disassembler knows the state, so its text is compared with both readings of the
-/// same bytes. Nothing if both remain possible (then the way execution came there must decide).
+/// The plugin API does not show the T bit. Evidence for Thumb is an address that is not a multiple of four, or a first
+/// instruction of two bytes. QEMU's own disassembler knows the state, so its text is compared with both interpretations
+/// of the same bytes. nullopt if both remain possible; then the path of execution to the block decides.
 [[nodiscard]] std::optional<isa::Isa> instruction_set(const Definition& definition);
 
 /// The meaning of an instruction for a recording, beside tracing.
@@ -52,13 +52,12 @@ struct Code {
     std::vector<CodeInstruction> instructions;
     std::vector<CodeWaypoint> waypoints;
     [[nodiscard]] Address end() const { return address + bytes.size(); }
-    /// Which of its instructions is at `at`; nothing: none begins there.
+    /// The index of the instruction at `at`; nullopt if none begins there.
     [[nodiscard]] std::optional<std::uint32_t> index_of(Address at) const;
 };
 
-/// Instruction sizes are worked out anew: QEMU 7.2 gives the last 16-bit instruction before a page end as one of four
-/// bytes.
-/// `each`: every instruction is a CodeWaypoint.
+/// Computes instruction sizes again: QEMU 7.2 reports four bytes for the last 16-bit instruction before the end of a
+/// page. `each`: every instruction is a CodeWaypoint.
 [[nodiscard]] Code understand(const Definition& definition, isa::Isa isa, const isa::DecodeOptions& options,
                               bool each = false);
 

@@ -1,5 +1,5 @@
-/// A place in the code of a program, by address or by symbol. Where a position-independent program or a library lies is
-/// known only when it is mapped.
+/// A place in the code of a program, by address or by symbol. The address of a position-independent program or a
+/// library is known only when it is mapped.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ public:
     /// A symbol of `file`, a canonical path; if that is empty, of the first mapped file that has a symbol of this name.
     CodePlace(std::string symbol, std::filesystem::path file) : symbol_(std::move(symbol)), file_(std::move(file)) {}
 
-    /// Nothing while no file that holds it is mapped; else by the latest report.
+    /// nullopt as long as no file with the symbol is mapped; otherwise the address by the latest report.
     [[nodiscard]] std::optional<Address> address() const { return address_; }
-    /// Size of the symbol's function; 0 where that is not known, or where an address was given.
+    /// Size of the symbol's function; 0 if it is not known, or if an address was given.
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
     void set_bytes(std::uint64_t bytes) { bytes_ = bytes; }
     /// The symbol, or the address in hexadecimal: `main`, `0x10424`.
@@ -37,7 +37,7 @@ private:
     std::string name_;    ///< the symbol that has the given address; empty: the user gave none
     std::string symbol_;  ///< the symbol to look for; empty: the address is known
     std::filesystem::path file_;
-    /// By file: the symbol's address in it, without load bias, and its size.
+    /// For each file: the symbol's address in it, without load bias, and its size.
     std::map<std::string, std::optional<std::pair<Address, std::uint64_t>>> found_;
 };
 

@@ -22,19 +22,20 @@ struct Difference {
     std::optional<TruthRange> before;    ///< the last range both agree on
 };
 
-/// Takes the decoded ranges of one source and compares them with the truth. A range the unit cut in two is joined
-/// again.
+/// Takes the decoded ranges of one source and compares them with the truth. A range that the unit divided in two is
+/// joined again.
 class Comparison final : public flow::Sink {
 public:
-    /// `truth`: the executed ranges; none: only sums are made. `gone`: number of the truth's ranges before the trace.
-    /// `captured` maps offsets while the stream is read.
+    /// `truth`: the executed ranges; if there are none, only sums are computed. `gone`: number of the truth's ranges
+    /// before the trace. `captured` maps offsets while the stream is read.
     Comparison(flow::MapOffset captured, std::optional<RangeReader> truth, std::uint64_t gone);
 
-    /// Keeps the decoded ranges, as places in the truth are looked for. Before anything is consumed.
+    /// Keeps the decoded ranges in `ranges`, so that their place in the truth can be searched. Call it before anything
+    /// is consumed.
     void keep(std::vector<TruthRange>& ranges) { kept_ = &ranges; }
 
     void consume(const flow::Batch& batch) override;
-    /// The trace is over. `cut_off`: truth and trace need not end at the same place.
+    /// The trace ends. `cut_off`: truth and trace may end at different places.
     void finish(bool cut_off);
 
     [[nodiscard]] const SourceTruth& sums() const { return sums_; }
@@ -59,8 +60,8 @@ private:
     std::optional<Difference> difference_;
 };
 
-/// The last place in the truth where these ranges ran one after the other: how many ranges are before it. None: there
-/// is no such place. Ranges that were lost are not counted.
+/// The last place in the truth at which these ranges ran one after the other: the number of ranges before it. nullopt
+/// if there is no such place. Lost ranges are not counted.
 [[nodiscard]] std::optional<std::uint64_t> last_place_of(const std::vector<TruthRange>& ranges, RangeReader truth);
 
 }  // namespace waymark::record

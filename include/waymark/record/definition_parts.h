@@ -16,14 +16,14 @@
 
 namespace waymark::record {
 
-/// One part: its header and the data behind it. Borrows from the chunk.
+/// A part: its header and the data after it. Borrows from the chunk.
 class DefinitionPart {
 public:
     explicit DefinitionPart(std::span<const std::uint32_t> words)
         : kind_(static_cast<PartKind>(words[0])),
           bytes_(reinterpret_cast<const std::uint8_t*>(words.data()), words.size_bytes()) {}
 
-    /// Copies the header. False: the part is of another kind, or shorter than it says.
+    /// Copies the header. Returns false if the part is of another kind, or shorter than its header states.
     template <class Header>
     [[nodiscard]] bool is(Header& header) const {
         if (kind_ != header.kind || bytes_.size() < sizeof header) return false;
@@ -38,13 +38,13 @@ public:
             return true;
     }
 
-    /// The data behind the header.
+    /// The data after the header.
     template <class Header>
     [[nodiscard]] Bytes after(const Header& header) const {
         return bytes_.subspan(sizeof header);
     }
 
-    /// The name behind the header.
+    /// The name after the header.
     template <class Header>
     [[nodiscard]] std::string_view name(const Header& header) const {
         const Bytes text = after(header);
@@ -77,8 +77,8 @@ void for_each_part(std::span<const std::uint32_t> parts, F&& f) {
     }
 }
 
-/// True if a recording that knows `known` blocks may get a block of this number. The plugin counts blocks, so a number
-/// that is far off did not come from the plugin.
+/// Whether a recording that knows `known` blocks may receive a block with this number. The plugin counts blocks, so a
+/// number that is far off did not come from the plugin.
 [[nodiscard]] constexpr bool may_follow(std::uint32_t block, std::size_t known) {
     constexpr std::size_t ahead = 1 << 16;
     return block <= known + ahead;

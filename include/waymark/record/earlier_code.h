@@ -1,4 +1,4 @@
-/// Which code ran before the recording began: where each unrecorded block ended, and which way its branch went, which
+/// Code that ran before the recording began: the end of each unrecorded block, and the direction of its branch, which
 /// the next block shows.
 #pragma once
 
@@ -15,9 +15,9 @@ namespace waymark::record {
 
 class EarlierCode {
 public:
-    /// A part of a block ran, and was not recorded. An empty part says where the thread continues.
+    /// A part of a block ran, and was not recorded. An empty part shows where the thread continues.
     void ran(std::uint32_t thread, const Code& code, CompletedPart part);
-    /// The thread continues elsewhere than where its last branch led, as in the handler of a signal.
+    /// The thread continues at another place than the target of its last branch, as in the handler of a signal.
     void interrupted(std::uint32_t thread);
     /// The code found so far. A branch whose way is not known yet counts as having gone both ways.
     [[nodiscard]] capture::RanBefore found() const;

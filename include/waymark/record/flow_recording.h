@@ -53,12 +53,13 @@ struct FlowSetup {
 /// `unsupported`: program, QEMU or its plugin.
 [[nodiscard]] Result<FlowSetup> set_up(const FlowRecording& options);
 
-/// How a unit is programmed without running the program: every place in the options has a fixed address. `program` may
+/// The programming of a unit without running the program: every place in the options has a fixed address. `program` may
 /// be empty; then all places are addresses. `units` is not null. Errors: `usage`: a symbol is not known or has no fixed
 /// address; `unreadable`, `bad_format`: the file of registers.
 [[nodiscard]] Result<flow::UnitOptions> placed_unit(const FlowRecording& options);
 
-/// The trigger of an ETMv4 or ETE reaches the trace bus by its event 0. `option`: for messages, what asks for it.
+/// The trigger of an ETMv4 or ETE reaches the trace bus by its event 0. `option`: the option that requests it, for
+/// messages.
 void send_trigger_on_bus(flow::UnitOptions& unit, const flow::UnitFactory& units, std::string option);
 
 /// Runs the program and makes a snapshot folder. `show` may be null. Errors: the errors of Recorder::create and
@@ -66,7 +67,7 @@ void send_trigger_on_bus(flow::UnitOptions& unit, const flow::UnitFactory& units
 [[nodiscard]] Result<RecordOutcome> record_flow(const FlowRecording& options, FlowSetup setup,
                                                 const ShowRecording& show);
 
-/// Options for making a perf.data file instead of a snapshot folder, besides the options of the latter.
+/// Options for making a perf.data file instead of a snapshot folder, in addition to the options for a snapshot folder.
 struct PerfRecording {
     std::string sink;               ///< `etr`, `trbe`; empty: the unit's usual one
     std::string loss = "none";      ///< or `late`, `snapshot`

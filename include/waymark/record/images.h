@@ -1,5 +1,5 @@
-/// The executed code, dated: memory during one epoch of the recording. An epoch ends when code that executed in it has
-/// changed; each has its own buffers, so every byte of trace is read with the code that ran.
+/// The executed code over time: memory during one epoch of the recording. An epoch ends when code that was executed in
+/// it has changed. Each epoch has separate buffers, so every byte of trace is read with the code that ran.
 #pragma once
 
 #include <array>
@@ -28,28 +28,27 @@ public:
     /// The bytes of a whole page. They fill the gaps between executed code, from the next `add` there on.
     void saw_page(Address address, Bytes bytes);
 
-    /// No byte of this code contradicts code that executed in this epoch.
+    /// Whether no byte of this code contradicts code that was executed in this epoch.
     [[nodiscard]] bool fits(Address address, Bytes code) const;
     /// This code executes in this epoch. Precondition: it fits.
     void add(Address address, Bytes code);
-    /// Code that executed in this epoch; empty if a part of it did not execute.
+    /// Code that was executed in this epoch; empty if a part of it was not executed.
     [[nodiscard]] std::vector<std::uint8_t> executed(Address address, std::size_t bytes) const;
-    /// Begins the next epoch, in which nothing has executed. Pages that `archive` did not take are lost.
+    /// Begins the next epoch, in which nothing was executed yet. Pages that `archive` did not take are lost.
     void new_epoch();
-    /// Ends this epoch: appends its pages to the pages of earlier epochs, except stretches that are already there;
-    /// `dumps` then names that file, and `remove_outdated` removes the one before. Errors: `unreadable`.
+    /// Ends this epoch: appends its pages to the pages of earlier epochs, except stretches that are already there.
+    /// `dumps` then names that file, and `remove_outdated` removes the previous one. Errors: `unreadable`.
     [[nodiscard]] Status archive();
 
-    /// `add` added code since the last `write`.
+    /// Whether `add` added code since the last `write`.
     [[nodiscard]] bool changed() const { return changed_; }
-    /// Writes the pages of this epoch into a new file, if there are new ones; the old file stays until
-    /// `remove_outdated`, so that a reader of the folder finds the files that its description names. Errors:
-    /// `unreadable`.
+    /// Writes the pages of this epoch into a new file, if there are new pages. The old file stays until
+    /// `remove_outdated`, so that a reader of the folder finds the files in its description. Errors: `unreadable`.
     [[nodiscard]] Status write();
     void remove_outdated();
     /// The last written pages of this epoch, for one core.
     [[nodiscard]] std::vector<capture::MemoryDump> dumps(const std::string& core) const;
-    /// Bytes of code in all files.
+    /// Number of bytes of code in all files.
     [[nodiscard]] std::uint64_t bytes() const { return archived_bytes_ + held_.size() * page_bytes; }
 
 private:
@@ -66,7 +65,7 @@ private:
         std::uint64_t address, offset, bytes;
     };
 
-    /// Neighbouring pages of this epoch, without an offset.
+    /// Adjacent pages of this epoch, without an offset.
     [[nodiscard]] std::vector<Stretch> stretches() const;
     [[nodiscard]] std::vector<std::uint8_t> pages(const Stretch& stretch) const;
     [[nodiscard]] Result<std::uint64_t> archive(const std::vector<std::uint8_t>& pages);

@@ -15,7 +15,7 @@
 
 namespace waymark::record {
 
-/// Blocks that each begin behind a branch and end with the next.
+/// Consecutive blocks, each of which begins after a branch and ends with the next branch.
 struct KnownSequence {
     static constexpr std::size_t blocks = flow::PreparedSequence::most_blocks;
     /// Numbers of blocks, two in each word: the block whose branch comes first, and the blocks that this branch and the
@@ -24,7 +24,7 @@ struct KnownSequence {
         std::array<std::uint64_t, (blocks + 1) / 2> pairs{};
 
         Key() = default;
-        /// `first`: the block whose branch comes first; `others`: the `blocks` blocks behind it.
+        /// `first`: the block whose branch comes first; `others`: the `blocks` blocks after it.
         WM_INLINE Key(std::uint32_t first, const std::uint32_t* others) {
             pairs[0] = first | std::uint64_t{others[0]} << 32;
             for (std::size_t n = 1; n < pairs.size(); ++n)
@@ -51,11 +51,11 @@ struct KnownSequence {
     std::unique_ptr<std::array<flow::RetiredBlock, blocks>> retired{};
 };
 
-/// A table that does not grow: each sequence has one slot, and takes it from another sequence when it is seen for the
-/// second time. Where few sequences are found again, the table stops searching for a while.
+/// A table of fixed size: each sequence has one slot, and takes it from another sequence when it is seen for the second
+/// time. If few sequences are found again, the table stops searching for a while.
 class KnownSequences {
 public:
-    /// Null: the sequence is unknown, or the unit cannot take it at once.
+    /// Null if the sequence is unknown, or the unit cannot take it at once.
     [[nodiscard]] WM_INLINE const KnownSequence* find(const KnownSequence::Key& key) {
         const std::size_t slot = slot_of(key);
         const KnownSequence& found = slots_[slot];
@@ -65,7 +65,7 @@ public:
         ++hits_;
         return &found;
     }
-    /// The sequence was not found. True: learn it now.
+    /// Call it after a sequence was not found. Returns true if it should be learned now.
     [[nodiscard]] bool missed(const KnownSequence::Key& key) {
         if (tries_ >= tries_of_a_look) look();
         const std::size_t slot = slot_of(key);
@@ -75,7 +75,7 @@ public:
         return std::exchange(seen_[slot], tag) == tag;
     }
     [[nodiscard]] KnownSequence& slot(const KnownSequence::Key& key) { return slots_[slot_of(key)]; }
-    /// Searching is paused now.
+    /// Whether searching is paused now.
     [[nodiscard]] bool rests() const { return pause_ != 0; }
     /// `count` blocks were followed without looking up a sequence.
     void followed(std::size_t count) { pause_ -= std::min(pause_, count); }

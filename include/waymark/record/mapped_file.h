@@ -19,7 +19,7 @@ struct MappedFile {
     std::vector<std::uint8_t> build_id{};
 };
 
-/// For a file that cannot be read, or whose headers are wrong, as much as there is.
+/// For a file that cannot be read, or whose headers are wrong, the facts that could be read.
 [[nodiscard]] MappedFile read_mapped_file(const std::string& path);
 
 /// A stretch of memory and its place in the file.

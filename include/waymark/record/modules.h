@@ -1,5 +1,5 @@
-/// Which file each piece of executed code was mapped from, over time. Blocks know their module from the moment they
-/// were translated, so that nothing depends on when the recorder learns of a mapping.
+/// The file from which each piece of executed code was mapped, over time. Blocks know their module from the time of
+/// their translation, so the time at which the recorder receives a mapping has no effect.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,17 @@ public:
     static constexpr std::uint32_t none = 0xffffffff;
 
     /// The file from which code was mapped; `name` empty: no file. A repeated report changes nothing. All times in this
-    /// class are of the recording's clock.
+    /// class are on the recording's clock.
     void mapped(const MapPart& part, std::string_view name, std::uint64_t time);
     void unmapped(const UnmapPart& part, std::uint64_t time);
-    /// The unmapping did not happen after all.
+    /// The reported unmapping did not happen.
     void still_mapped(const StillMappedPart& part);
     /// The module that contains an address, by the latest report; `none`: not known.
     [[nodiscard]] std::uint32_t at(Address address) const;
 
     /// Code of another module ran at addresses of this one in this epoch, so a new epoch is needed.
     [[nodiscard]] bool conflicts(std::uint32_t module) const;
-    /// Code of this module is about to run. Precondition: no conflict.
+    /// Whether code of another module ran at addresses of this one in this epoch, so that a new epoch is needed.
     void run(std::uint32_t module, std::uint64_t time);
     void new_epoch();
 
@@ -43,7 +43,8 @@ public:
     void source_began(const std::string& source, std::uint32_t thread, std::uint64_t time);
     void source_ended(const std::string& source, std::uint64_t time);
 
-    /// Modules with code that ran, in the order in which they were mapped.
+    /// Whether a file with unrecorded code that ran is mapped elsewhere too, or was unmapped, so that its code is not
+    /// known by address.
     [[nodiscard]] capture::ModuleMap map() const;
 
 private:

@@ -22,15 +22,15 @@ namespace waymark::record {
 
 /// The tracking event, which reports processes and mappings; its attribute is the last. `ids`: none is 0.
 [[nodiscard]] capture::perf::Attr tracking_event(std::vector<std::uint64_t> ids);
-/// Sample flags and fields that the trace event and the tracking event have in common.
+/// Sets the sample flags and fields that the trace event and the tracking event have in common.
 void like_tracking_event(capture::perf::Attr& attr);
-/// Nanoseconds of perf's clock from the ticks of a counter with this frequency. `zero`: the time at tick 0.
+/// Converts ticks of a counter with this frequency to nanoseconds of perf's clock. `zero`: the time at tick 0.
 [[nodiscard]] capture::perf::TimeConversion conversion_of(std::uint64_t hz, std::uint64_t zero = 0);
 
 class RecordedPerfFile {
 public:
-    /// Replaces an existing perf.data file, and no other file. All is written to the folder `PATH.part`, which is
-    /// locked meanwhile, and moved to its place by `finish_with_truth`; without that call nothing is left, and an
+    /// Replaces an existing perf.data file, and no other file. Everything is written to the folder `PATH.part`, which
+    /// is locked meanwhile, and moved to its place by `finish_with_truth`; without that call nothing remains, and an
     /// earlier file stays. Files of a killed recording in that folder are removed. Errors: `usage`: another recording
     /// writes there, or PATH is another kind of file; `unreadable`.
     [[nodiscard]] static Result<std::unique_ptr<RecordedPerfFile>> create(const std::filesystem::path& path,
@@ -40,11 +40,11 @@ public:
     RecordedPerfFile& operator=(const RecordedPerfFile&) = delete;
 
     [[nodiscard]] capture::perf::PerfWriter& writer() { return *writer_; }
-    /// Another perf.data file was there before.
+    /// Whether another perf.data file was there before.
     [[nodiscard]] bool replaced() const { return replaced_; }
-    /// The path, while recording, of a file that will stand beside the perf.data file, with this suffix: `.truth.txt`.
+    /// The path, while recording, of a file that will be next to the perf.data file, with this suffix: `.truth.txt`.
     [[nodiscard]] std::filesystem::path beside(std::string_view suffix) const;
-    /// An error that names such a file, with the name that it will have.
+    /// An error about such a file, with the name that the file will have.
     [[nodiscard]] Error as_placed(Error error) const;
 
     /// Writes MMAP2 records for the executable pieces of a mapping of process `at.pid`, except those written since the
@@ -66,7 +66,7 @@ public:
     /// Ends the file: writes buffered records, then features, index and header. Errors: `unreadable`.
     [[nodiscard]] Status finish(const Machine& machine);
 
-    /// Writes the truth beside the file, and moves all files to their places. Errors: `unreadable`.
+    /// Writes the truth next to the file, and moves all files to their places. Errors: `unreadable`.
     [[nodiscard]] Status finish_with_truth(std::string_view truth);
 
     /// Writes buffered records. Errors: `unreadable`: writing failed, now or before.
@@ -94,7 +94,7 @@ private:
     std::vector<capture::perf::BuildId> build_ids_;        ///< build IDs of the mapped files
 };
 
-/// `FILE.truth.txt`.
+/// The path `FILE.truth.txt`.
 [[nodiscard]] std::filesystem::path perf_truth_file(const std::filesystem::path& file);
 
 }  // namespace waymark::record

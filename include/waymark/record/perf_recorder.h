@@ -66,7 +66,7 @@ struct PerfRecorderOptions {
     std::function<std::optional<isa::Isa>(Address)> instruction_set{};  ///< RecorderOptions's
 };
 
-/// Unit, sink and form of the file. Errors: `usage`.
+/// Checks unit, sink and form of the file. Errors: `usage`.
 [[nodiscard]] Status check(const PerfRecorderOptions& options);
 
 /// Counts of the recording so far.
@@ -81,14 +81,14 @@ struct PerfRecorded {
 
 class PerfRecorder final : public Recording {
 public:
-    /// Begins the file. Errors: `usage`: see check(), or what RecordedPerfFile::create() finds; `unreadable`.
+    /// Begins the file. Errors: `usage`: the errors of check() and RecordedPerfFile::create(); `unreadable`.
     [[nodiscard]] static Result<std::unique_ptr<PerfRecorder>> create(PerfRecorderOptions options);
     ~PerfRecorder() override;
 
     void definitions(std::span<const std::uint32_t> parts) override;
     void execution(std::uint32_t thread, std::span<const std::uint32_t> chunk) override;
     [[nodiscard]] Status flush() override;
-    /// The program has ended, and another one follows in the same session, with threads and processes of its own.
+    /// The program has ended, and another one follows in the same session, with separate threads and processes.
     void next_program(std::vector<std::string> command);
     /// Ends the file: stops the units, then writes index, header and truth.
     [[nodiscard]] Status finish(bool complete);
@@ -171,7 +171,7 @@ private:
     void drain();
     void stop();
     [[nodiscard]] capture::perf::RecordedPart recorded_part(bool complete) const;
-    /// All CPUs write into one ETR; with a ring for each thread, each has its own.
+    /// Whether all CPUs write into one ETR; with a ring for each thread, each thread has its own ETR.
     [[nodiscard]] bool shares_sink() const { return options_.sink == TraceSink::etr && !options_.per_thread; }
     [[nodiscard]] Memory& sink(Cpu& c) { return shares_sink() ? etr_ : c.own; }
     [[nodiscard]] std::uint64_t time() const { return conversion_.to_ns(clock_.cycle + 1); }

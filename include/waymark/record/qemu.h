@@ -27,8 +27,8 @@ struct QemuOptions {
     bool children = false;  ///< forked children too, as processes (ring.h, ProcessPart); goes with `threads`
     bool input = true;      ///< standard input is the program's; false: only if it is a terminal
     bool signals = false;   ///< for a Linux program: QEMU's log reports which signals are delivered
-    /// A whole system: addresses [first, second) for which QEMU's log shows how execution came there; the vector tables
-    /// and the place where execution begins. Empty: a Linux program.
+    /// For a whole system: addresses [first, second) for which QEMU's log shows how execution came there: the vector
+    /// tables and the place where execution begins. Empty: a Linux program.
     std::vector<std::pair<Address, Address>> watched{};
 };
 
@@ -45,15 +45,15 @@ struct Ending {
 /// A program on PATH. Errors: `not_found`; the message names its Debian package.
 [[nodiscard]] Result<std::filesystem::path> find_qemu(const std::string& name, const std::string& package);
 
-/// libwaymark-qemu.so, in the place relative to this program where build and installation put it. Errors: `not_found`.
+/// libwaymark-qemu.so, in its place relative to this program in the build or installation. Errors: `not_found`.
 [[nodiscard]] Result<std::filesystem::path> find_plugin();
 
 /// Called about five times a second.
 using RecordProgress = std::function<void()>;
 
 /// Runs the program to its end. SIGINT, SIGTERM and SIGHUP, unless ignored, are passed on to it; the second kills it,
-/// the third ends this process. A whole system is ended when the recording wants no more: it may never end by itself.
-/// The recording is left to be finished by the caller. Errors: `unreadable`: QEMU did not start with the plugin.
+/// the third ends this process. A whole system is ended when the recording needs no more, since it may never end by
+/// itself. The caller has to finish the recording. Errors: `unreadable`: QEMU did not start with the plugin.
 [[nodiscard]] Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const RecordProgress& progress);
 
 }  // namespace waymark::record

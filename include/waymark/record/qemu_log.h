@@ -1,6 +1,6 @@
-/// QEMU's own log as the plugin reads it: what the plugin API does not show of an exception, which is that there was
-/// one, what it was and where it returns to. Of a whole system that is `-d int,exec,cpu`, limited to vector tables; for
-/// a Linux program the trace events of delivered signals. Header only, for the plugin.
+/// QEMU's own log in the plugin's view: facts about an exception that the plugin API does not show, which are its
+/// occurrence, its type and its return address. For a whole system the log is `-d int,exec,cpu`, limited to vector
+/// tables; for a Linux program it is the trace events of delivered signals. Header only, for the plugin.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ namespace waymark::record {
 /// A place that QEMU reached without following a chain of blocks, with the registers it logs there.
 struct LoggedEntry {
     std::uint32_t cpu{};
-    /// QEMU's number of the exception that led there; nothing: none did.
+    /// QEMU's number of the exception that led there; nullopt if none did.
     std::optional<std::uint32_t> exception{};
     std::uint32_t pc{}, lr{};  ///< lr: of the mode in which the exception is handled
     std::uint32_t psr{};
@@ -24,7 +24,7 @@ struct LoggedEntry {
     friend bool operator==(const LoggedEntry&, const LoggedEntry&) = default;
 };
 
-/// Text in pieces as they come → whole lines.
+/// Converts text, which arrives in pieces, to whole lines.
 class LogLines {
 public:
     template <class F>
@@ -53,7 +53,7 @@ private:
     std::string rest_;
 };
 
-/// Text in pieces as they come → entries, in the order of the log. A line counts once its end is there.
+/// Converts text, which arrives in pieces, to entries in the order of the log. A line counts when its end has arrived.
 class QemuLog {
 public:
     template <class F>
@@ -71,7 +71,7 @@ private:
         return LogLines::number(text, key, base, value);
     }
 
-    /// True where the line completes `open_`.
+    /// Returns true if the line completes `open_`.
     bool line(std::string_view text) {
         std::uint32_t value = 0;
         if (text.starts_with("Taking exception ")) {
@@ -91,7 +91,7 @@ private:
             if (!complete_ || !number(text, "PSR=", 16, open_.psr)) return false;
             complete_ = false;
             const std::uint32_t mode = open_.psr & 0x1f;
-            // Without EL3 neither is logged, and everything is as if Non-secure; Monitor mode is Secure.
+            // Without EL3 neither state is logged, and everything counts as Non-secure; Monitor mode is Secure.
             open_.ns = text.find(" S ") == text.npos && mode != monitor_mode;
             open_.hyp = mode == hyp_mode;
             open_.thumb = (open_.psr & 0x20) != 0;
@@ -117,7 +117,7 @@ struct LoggedSignal {
     friend bool operator==(const LoggedSignal&, const LoggedSignal&) = default;
 };
 
-/// The trace events of one thread → the signals delivered, in order.
+/// Converts the trace events of one thread to the delivered signals, in order.
 class SignalLog {
 public:
     /// The events, as the argument of QEMU's -d.

@@ -45,20 +45,20 @@ struct RecordOutcome {
         kind = as;
         return std::move(*this);
     }
-    /// Ends it if `finished` is an error; `ending`: how the program ended.
+    /// Ends the recording if `finished` is an error; `ending`: how the program ended.
     RecordOutcome not_finished(const Error& error, const Ending& ending) {
         return failed(Kind::cut_off, error.message + (ending.killed ? "; the program was ended" : ""));
     }
-    /// Whether a signal ended the recording or the program; if so, the outcome says which and has that kind.
+    /// Whether a signal ended the recording or the program; if so, the outcome states which, and has that kind.
     [[nodiscard]] bool ended_by_signal(const Ending& ending);
     /// Adds the program's exit status, if it is not 0.
     void say_status(const Ending& ending);
 };
 
-/// `SIGINT`, `signal 70`.
+/// A name such as `SIGINT`, `signal 70`.
 [[nodiscard]] std::string signal_name(int number);
 
-/// Takes a line with the progress of a recording; called about five times a second.
+/// Receives a line with the progress of a recording; called about five times a second.
 using ShowRecording = std::function<void(const std::string&)>;
 
 }  // namespace waymark::record

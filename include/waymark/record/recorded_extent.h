@@ -1,4 +1,4 @@
-/// Which part of the execution is recorded: the completed part of a block, and the run between two places.
+/// The recorded part of the execution: the completed part of a block, and the run between two places.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace waymark::record {
 
-/// Instructions [first, end) of a block. `stopped`: the next one began and did not complete.
+/// Instructions [first, end) of a block. `stopped`: the next instruction began and did not complete.
 struct CompletedPart {
     std::uint32_t first{}, end{};
     bool stopped{};
 };
 
-/// How far execution came in a block that it entered at its beginning. `end`: the first instruction that did not
-/// complete, where known, and whether it began; else `cut`, from the plugin; else the block ran to its end.
+/// The part of a block that ran after it was entered at its beginning. `end`: the first instruction that did not
+/// complete, if known, and whether it began; otherwise `cut`, from the plugin; otherwise the block ran to its end.
 [[nodiscard]] CompletedPart completed_part(const Code& code, std::optional<std::uint32_t> end, bool stopped,
                                            std::optional<std::uint32_t> cut);
 

@@ -19,10 +19,10 @@ Chunk* definitions = nullptr;
 
 void pause_a_little() { usleep(100); }
 
-/// A forked child writes here when no recorder takes chunks any more.
+/// The chunk in which a forked child writes when no recorder takes chunks any more.
 Chunk nowhere;
 
-/// Whether no recorder takes what this process writes: it is a child that outlived the recording.
+/// Whether no recorder takes this process's chunks, because it is a child that outlived the recording.
 bool forsaken() {
     return self.process != 0 &&
            (ring->stop.load() != 0 || (kill(static_cast<pid_t>(ring->recorder), 0) != 0 && errno == ESRCH));

@@ -24,10 +24,10 @@ extern std::mutex lock;  ///< guards queueing, definitions, and everything that 
 /// Takes an empty chunk; waits for the recorder to empty one.
 Chunk* take_chunk(ChunkKind kind, std::uint32_t thread);
 
-/// Queues a chunk of execution, preceded by the definitions that it uses.
+/// Queues a chunk of execution after the definitions that it uses.
 void queue_after_definitions(Chunk* chunk);
 
-/// Queues the definitions so far. With `lock` held.
+/// Queues the definitions so far. Call with `lock` held.
 void queue_definitions_locked();
 /// A forked child has no definitions yet: its parent's definitions stay with the parent.
 void forget_definitions();

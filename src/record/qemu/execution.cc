@@ -17,7 +17,7 @@ void on_block(unsigned vcpu, void* data) {
 
 namespace {
 
-/// on_exact_block() for blocks that need more than to be written down.
+/// on_exact_block() for blocks that need more work than recording a word.
 [[gnu::noinline]] void on_unusual_block(Vcpu& v, const Block* block) {
     if (block->is_handler.load(std::memory_order_relaxed)) {
         enter_handler(v, block);

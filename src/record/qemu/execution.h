@@ -10,12 +10,12 @@ void on_block(unsigned vcpu, void* block);
 /// A block is entered; reports if the previous one was left early.
 void on_exact_block(unsigned vcpu, void* block);
 
-/// All instructions before the one with this index completed; `completed`: the whole block did.
+/// All instructions before the one with this index completed. `completed`: the whole block completed.
 void on_check(unsigned vcpu, void* index);
 /// The instruction that ends a block accesses memory.
 void on_access(unsigned vcpu, std::uint32_t info, std::uint64_t address, void* data);
 /// QEMU 7.2 does not remove the callbacks of an access that ends a block. The next access in a helper function would
-/// call them, although they are gone once the first thread has begun: such an access installs its own.
+/// call them, although they no longer exist after the first thread has begun. So such an access installs its own.
 void on_atomic_access(unsigned vcpu, std::uint32_t info, std::uint64_t address, void* data);
 
 /// Memory mode: all words of an access are in one chunk.

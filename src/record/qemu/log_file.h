@@ -20,7 +20,7 @@ struct LogFile {
     int file = -1;
     off_t at = 0, freed = 0;
 
-    /// Calls feed(text) with what QEMU wrote since, and frees its memory.
+    /// Calls feed(text) with QEMU's output since the last call, and frees its memory.
     template <class F>
     void read_on(F&& feed) {
         std::array<char, 4096> piece;

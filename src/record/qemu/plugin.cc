@@ -1,24 +1,24 @@
-// libwaymark-qemu.so: a QEMU TCG plugin that writes down which blocks each thread executes, into the memory it shares
-// with `waymark record` (record/ring.h). It decides nothing: what the blocks mean is worked out there.
+// libwaymark-qemu.so: a QEMU TCG plugin that records which blocks each thread executes, in the memory that it shares
+// with `waymark record` (record/ring.h). It makes no decisions: `waymark record` interprets the blocks.
 //
 // Arguments: ring=PATH (the shared memory), exact=on|off; for a whole system: log=PATH (QEMU's log) and watch=FIRST-END
 // for each stretch of addresses where that log shows how execution came there (record/qemu_log.h); for a Linux program:
 // signals=PATH, the folder with QEMU's log of each thread's signals, by the thread's number in the host; for profiles
 // of AArch64 programs: memory=on; for their flow, and for AArch64 systems: aarch64=on; for 32-bit programs that stand
-// in for a DSP core: memory=sized; where the recording names threads as the kernel does: threads=on;
-// where it follows forked children: children=on.
+// in for a DSP core: memory=sized; if the recording names threads as the kernel does: threads=on; if it follows forked
+// children: children=on.
 //
-// An AArch64 system. QEMU's log names every exception and every exception return; `watch` is where it shows registers
-// too. The log is a file in memory that the plugin maps: before each block one byte shows whether the log has grown.
+// An AArch64 system: QEMU's log contains every exception and every exception return; at `watch` addresses it also shows
+// registers. The log is a file in memory that the plugin maps: before each block one byte shows whether the log has
+// grown.
 //
-// Exactness. The API reports when a block is entered, not when it is left early. A block can be left early by an
-// instruction that accesses memory and faults, or that QEMU starts over. So each instruction that may is followed by a
-// check: on the next such instruction, on the one after the last, or, when the last one ends the block, on its
-// memory accesses. A block whose last check did not come was cut. With exact=off there is only the callback on
-// entry.
+// Exactness: the API reports when a block is entered, not when it is left early. An instruction that accesses memory
+// and faults, or that QEMU starts over, leaves a block early. So each such instruction is followed by a check: on the
+// next such instruction, on the one after the last, or, if the last one ends the block, on its memory accesses. A block
+// whose last check did not come was cut. With exact=off there is only the callback on entry.
 //
-// A check is a callback that notes how far the block came, or an addition to that note, which QEMU translates with the
-// program: there is no call. An addition is to one place in memory, whichever thread executes it, so a program has
+// A check is a callback that records how far the block came, or an addition to that record, which QEMU translates with
+// the program, so that there is no call. An addition is to one place in memory for all threads, so a program has
 // additions until it starts its first thread.
 
 #include <fcntl.h>

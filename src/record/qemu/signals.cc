@@ -51,7 +51,7 @@ bool read_guest(std::uint64_t address, void* to, std::size_t bytes) {
 }
 
 /// A signal that led the current thread to a handler since the last call. If there were several, the first interrupted
-/// the program, and each later one interrupted the handler of the one before, before it began.
+/// the program, and each later one interrupted the handler of the previous one before that began.
 std::optional<LoggedSignal> taken_signal() {
     ThreadSignals& t = thread_signals;
     if (t.log.file < 0) {

@@ -34,7 +34,7 @@ bool installs_handler(std::int64_t number) {
     return options.a64 ? number == a64_rt_sigaction : number == arm_sigaction || number == arm_rt_sigaction;
 }
 
-/// Reports the memory that a system call is about to unmap.
+/// Reports the memory that a system call will unmap.
 void report_unmapping(Vcpu& v, std::uint64_t address, std::uint64_t bytes) {
     const std::lock_guard held(lock);
     UnmapPart part;
@@ -48,8 +48,7 @@ void report_unmapping(Vcpu& v, std::uint64_t address, std::uint64_t bytes) {
     v.unmapped_number = part.number;
 }
 
-/// Whether a system call that was reported to unmap something changed nothing: it failed, or an mremap resized in
-/// place.
+/// Whether a system call that was reported as an unmapping changed nothing: it failed, or an mremap resized in place.
 bool unmapped_nothing(const Vcpu& v, std::int64_t number, std::int64_t result) {
     constexpr std::int64_t last_error = -4095;
     if (result < 0 && result >= last_error) return true;

@@ -9,9 +9,9 @@ namespace waymark::record::plugin {
 bool open_system_log();
 /// Whether the log belongs to an AArch64 system; it is then read before each block.
 bool is_a64_system();
-/// Reads the log between watched blocks, which are where it is used, so that it does not grow.
+/// Reads the log between watched blocks, where its contents are used, so that it does not grow.
 bool reads_log();
-/// With `lock` held.
+/// Call with `lock` held.
 void read_log_locked();
 
 /// A block that may begin an exception handler: reports the exception that led there, if there was one.

@@ -27,7 +27,8 @@ class Translation {
 public:
     explicit Translation(qemu_plugin_tb* tb)
         : tb_(tb), count_(qemu_plugin_tb_n_insns(tb)), address_(qemu_plugin_tb_vaddr(tb)) {
-        // The bytes there, without gaps; the size given for an instruction before a page end may be too large.
+        // The bytes of the block, without gaps; the reported size of an instruction before the end of a page may be too
+        // large.
         thumb_ = (address_ & 3) != 0;
         for (std::size_t i = 0; i < count_; ++i) {
             const std::uint64_t offset = qemu_plugin_insn_vaddr(at(i)) - address_;
@@ -93,8 +94,8 @@ public:
 
     /// Requests the checks that show how far the block came (plugin.cc, exactness).
     void report_checks(Block& block) {
-        // Without a 16-bit instruction as proof, these instructions may still be Thumb. Then checks for both readings
-        // are installed, and the recorder ignores a cut at an instruction that cannot be one.
+        // Without a 16-bit instruction as proof, these instructions may still be Thumb. Then checks for both
+        // interpretations are installed, and the recorder ignores a cut at an instruction that cannot cause one.
         bool unsure = !thumb_ && !options.a64;
         for (std::size_t i = 0; i < count_ && unsure; ++i) unsure = is_thumb_32_word(word_at(i));
         std::size_t last_check = 0;
@@ -119,7 +120,7 @@ public:
         if (last_check + 1 < count_) return check_at(last_check + 1, completed);
         const std::uint32_t word = word_at(last_check);
         block.last_check = static_cast<std::uint32_t>(last_check);
-        // A64 cannot load the pc, so such an instruction is followed by the next one.
+        // A64 cannot load the pc, so the next instruction follows such an instruction.
         block.last_accesses = options.a64 ? 0xffffffff : unsure ? 1 : accesses_of(word, thumb_);
         block.end = qemu_plugin_insn_vaddr(at(last_check)) + (thumb_ && !is_thumb_32_word(word) ? 2 : 4);
         count_accesses(last_check);

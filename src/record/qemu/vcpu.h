@@ -11,7 +11,7 @@
 
 namespace waymark::record::plugin {
 
-/// The data of a translated block that callbacks need. Never freed: QEMU may run it until the end.
+/// The data of a translated block that callbacks need. It is never freed: QEMU may run the block until the end.
 struct Block {
     std::uint32_t id{};
     std::uint64_t address{}, end{};
@@ -48,18 +48,18 @@ constexpr unsigned max_vcpus = 4096;
 #pragma GCC visibility push(hidden)
 extern Vcpu vcpus[max_vcpus];
 extern qemu_plugin_id_t plugin_id;
-/// There was never more than one processor, number 0. QEMU translates all code again when a second one begins.
+/// Whether there was never more than one processor, number 0. QEMU translates all code again when a second one begins.
 extern std::atomic<bool> only_one;
 #pragma GCC visibility pop
 
-/// Queues what the processor has executed so far.
+/// Queues the words that the processor has executed so far.
 void queue(Vcpu& v);
-/// Gets an empty chunk for it; the recorder may want no more.
+/// Takes an empty chunk for the processor; there is none if the recorder needs no more.
 void refill(Vcpu& v);
 /// Reports the identity of the current thread. Call with `lock` held.
 void report_thread_locked(const Vcpu& v, std::string_view name);
 
-/// Adds a word to what the processor executed.
+/// Adds a word to the processor's execution.
 inline void put(Vcpu& v, std::uint32_t word) {
     if (v.at == v.end) [[unlikely]] {
         if (detached) return;
@@ -85,7 +85,7 @@ inline void opened(Vcpu& v, const Block* block) {
     v.reached = block->reached_at_entry;
     v.accesses = 0;
 }
-/// Writes down that the block was entered.
+/// Records that the block was entered.
 inline void enter(Vcpu& v, const Block* block) {
     put(v, block->id);
     opened(v, block);
