@@ -91,7 +91,7 @@ Result<CodePlace> code_place(const std::string& text, const char* option, const 
 }
 
 Result<PlacedRange> code_range(const std::string& text, const char* option, const std::string& program, bool system) {
-    // Do not take the minus in an operator's name.
+    // Ignore a minus in an operator's name.
     std::size_t minus = text.find('-', text.starts_with('-') ? 1 : 0);
     while (minus != std::string::npos && text.substr(0, minus).ends_with("operator")) minus = text.find('-', minus + 1);
     if (minus != std::string::npos) {

@@ -175,7 +175,7 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
     const std::uint64_t limit = options_.limit_instructions != 0 ? options_.limit_instructions : ~std::uint64_t{0};
     for (;;) {
         if (chunk.empty()) break;
-        // An exception gives more detail about where it stopped the block.
+        // An exception gives more detail about the place at which it stopped the block.
         if (t.cut && !says_exception(chunk.front())) settle(t);
         chunk = chunk.subspan(t.tracker.follow(chunk, rows_, recorded_.epochs, limit, t.held));
         if (chunk.empty()) break;
@@ -289,11 +289,11 @@ void Recorder::execute(Thread& t, Block& block, CompletedPart part) {
     if (!t.tracker.attached()) open_stream(t);
     const Place place{code.address + (first == 0 ? 0 : code.instructions[first].offset), code.isa};
     if (block.epoch != recorded_.epochs) {
-        // Other code at these addresses, or the same bytes from another file, with other names.
+        // There was other code at these addresses, or the same bytes from another file, with other names.
         if (!images_.fits(code.address, code.bytes) || modules_.conflicts(block.module)) {
             if (const sink::Tmc* const sink = buffers_.sink();
                 sink != nullptr && options_.sink->after_trigger && sink->trigger_at()) {
-                // A buffer of its own for the new code would not stop.
+                // A separate buffer for the new code would not stop.
                 t.tracker.arrive(place);
                 stop("where code changed while the trace buffer counted after its trigger");
                 return;
@@ -486,7 +486,7 @@ void Recorder::open_stream(Thread& t) {
     t.tracker.programmed(programmed_);
 }
 
-/// As a debugger would, once it knows the addresses.
+/// Programs the unit like a debugger, when it knows the addresses.
 void Recorder::program_units() {
     for (auto& [number, t] : threads_) {
         if (!t.stream) continue;
@@ -505,7 +505,7 @@ void Recorder::close_stream(Thread& t) {
     if (!t.stream) return;
     if (!options_.signals.empty()) note_prohibited(t);
     collect(t);
-    // Packets that it had not sent, or sent later, are not in the buffer.
+    // Packets that the unit had not sent, or sent later, are not in the buffer.
     if (buffers_.stopped()) truth_.sources[t.stream->truth].stopped = true;
     modules_.source_ended(t.stream->name, clock_.cycle);
     if (t.stream->ranges && !t.stream->ranges->flush())
@@ -558,7 +558,7 @@ void Recorder::new_epoch() {
 
 void Recorder::stop(std::string where) {
     for (auto& [number, t] : threads_) close_stream(t);
-    // QEMU ends with the recording of a system, which would otherwise have continued.
+    // QEMU ends with the recording of a system, which would otherwise continue.
     ends_ = std::move(where);
     recorded_.stopped = true;
 }
@@ -572,14 +572,14 @@ void Recorder::fail_if(const Status& status) {
 }
 
 Status Recorder::finish(bool complete) {
-    // If nothing is known after the last block, it is not known how far it ran; its entry proves that the previous one
-    // is complete.
+    // If nothing is known after the last block, it is not known how far it ran; its entry proves that the previous
+    // block is complete.
     for (auto& [number, t] : threads_) settle(t, 0, false);
     for (auto& [number, t] : threads_) close_stream(t);
     buffers_.flush();
     fail_if(write_trace());
     fail_if(write_ram());
-    // Even if trace could not be written: the sums may still fit.
+    // Even if trace could not be written, the sums may still fit.
     fail_if(describe(complete && !failure_));
     if (earlier_aside_) {
         // An earlier recording is only replaced by one that contains something.

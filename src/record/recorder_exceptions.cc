@@ -61,7 +61,8 @@ void Recorder::exception_aarch32(Thread& t) {
     std::optional<std::uint32_t> end;  // first instruction of the last entered block that did not complete
     switch (number) {
         case undefined: {
-            // It counts as executed. If only an access check found it, its block may have further instructions.
+            // The instruction counts as executed. If only an access check found it, its block may have further
+            // instructions.
             kind = ExceptionClass::undefined;
             const bool thumb = t.held != 0 && t.held < blocks_.size() && known(t, t.held).code.isa != isa::Isa::a32;
             if (const auto at = before_link(thumb ? 2 : 4)) {
@@ -147,7 +148,7 @@ void Recorder::exception_aarch64(Thread& t) {
     const std::uint32_t number = t.exception, state = t.halves[8], syndrome = t.halves[9];
     t.halves.clear();
     if (t.a64.aarch32()) {
-        // Taken from code that is not recorded: trace begins again in the handler.
+        // The signal was taken from code that is not recorded: trace begins again in the handler.
         settle(t);
         t.a64.state(state);
         t.tracker.context(t.a64.context());
@@ -162,7 +163,7 @@ void Recorder::exception_aarch64(Thread& t) {
     if (index && stops_instruction(kind) && syndrome != fetch && syndrome != fetch_same) {
         end = *index;
     } else if (t.cut && t.held != 0 && t.held < blocks_.size()) {
-        // With -icount, an interrupt before or after an access to a device.
+        // With -icount, this is an interrupt before or after an access to a device.
         const Code& code = known(t, t.held).code;
         const auto size = static_cast<std::uint32_t>(code.instructions.size());
         const std::uint32_t at = back == code.end() ? size : code.index_of(back).value_or(0);

@@ -70,7 +70,7 @@ Status Recorder::write_trace(bool ended) {
     const bool unknown = ended && capture_.buffers.size() > described_buffers_;
     if (!unknown && (!described_ || images_.changed())) WM_RETURN_IF_ERROR(describe(false));
     WM_RETURN_IF_ERROR(buffers_.write());
-    // The first bytes are those that tell which trace the code before the recording belongs to.
+    // The first bytes are the ones that show to which trace the code before the recording belongs.
     return before_waits_ && buffers_.file_bytes() != 0 && !unknown ? describe(false) : Status(Nothing{});
 }
 
@@ -115,7 +115,7 @@ capture::Capture Recorder::description(bool complete, const fs::path& folder) co
     std::error_code error;
     for (capture::Buffer& buffer : described.buffers)
         for (fs::path& file : buffer.files) {
-            // So that a reader notices when frames are missing later.
+            // A reader then notices if frames are missing later.
             if (complete)
                 if (const std::uintmax_t bytes = fs::file_size(file, error); !error)
                     buffer.length = buffer.length.value_or(0) + bytes;
@@ -146,7 +146,7 @@ Status Recorder::describe(bool complete) {
         return as_placed(cannot("write", fresh / truth_file));
     auto before = ran_before();
     if (before) {
-        // As long as there is no trace, there is nothing that it belongs to.
+        // As long as there is no trace, the code does not belong to any.
         const auto trace = capture_.buffers.empty() ? Result<capture::RanBefore::Trace>(capture::RanBefore::Trace{})
                                                     : capture::trace_of(capture_.buffers.front());
         before->trace = trace ? *trace : capture::RanBefore::Trace{};

@@ -23,7 +23,7 @@ void TraceBuffers::open_sink() {
     program_ = sink::program_of(*setup_);
     sink::TmcConfig found = setup_->buffer;
     if (found.kind == sink::SinkKind::etr) {
-        // Its program brings size and place.
+        // Its program sets size and address.
         constexpr std::uint64_t any_size = 4096;
         found.memory_bytes = any_size;
         found.base = 0;
@@ -90,7 +90,7 @@ Status TraceBuffers::write() {
 
 Status TraceBuffers::write_ram() const {
     if (!ram_ && !sink_) return Nothing{};
-    // Moved into place, so that no reader sees half a buffer.
+    // The file is moved into place, so that no reader sees half a buffer.
     const std::vector<std::uint8_t> contents = sink_ ? sink_->contents() : ram_->contents();
     WM_ASSIGN_OR_RETURN(const auto file, capture::FileSink::open(path_.string(), {}));
     file->write(contents);

@@ -102,7 +102,7 @@ void Tracker::add(TruthRange range, Address last, std::uint64_t lost_before) {
         commit(range);
         return;
     }
-    // Units hold back at most 24 atoms, and elements that wait for a commit.
+    // In a unit, at most 24 atoms wait, and the elements that are not yet committed.
     constexpr std::size_t most_kept = 320;
     const std::uint64_t lost = unit_->lost() - lost_before;
     range.lost = lost != 0 && unit_->overflowing();
@@ -205,13 +205,13 @@ void Tracker::unseen_exception(Place place) {
         interrupt(kind, std::nullopt);
         return;
     }
-    // QEMU's log shows every exception of AArch64, so this is not one.
+    // QEMU's log shows every exception of AArch64, so this is not an exception.
     if (start_.isa == isa::Isa::a64) {
         ++jumps_;
         lose_place();
         return;
     }
-    // The block is in an undescribed vector table; its offset there tells the exception.
+    // The block is in an undescribed vector table; its offset there shows which exception it was.
     switch (place.address.value % 0x20) {
         case 0x04: kind = ExceptionClass::undefined; break;
         case 0x08: kind = ExceptionClass::supervisor_call; break;
@@ -269,7 +269,7 @@ void Tracker::exception(ExceptionClass kind, std::optional<Place> back, std::opt
         if (state) context(*state);
         return;
     }
-    // Without `back` the exception came from an instruction that ran, so no waypoint is open.
+    // Without `back`, the exception came from an instruction that ran, so no waypoint is open.
     wait();
     if (pending_ && (back || handler)) resolve(back ? *back : *handler);
     if (state) context(*state);
@@ -323,7 +323,7 @@ void Tracker::arrive(Place place) {
 
 void Tracker::run(const Code& code, std::uint32_t first, std::uint32_t end, bool stopped) {
     // A BKPT raises its exception without having executed (docs/spec/pft.md, 4.7), and ends its block. For some units
-    // an undefined instruction does too.
+    // an undefined instruction behaves alike.
     const Special ended_by = end > first ? code.instructions[end - 1].special : Special::none;
     const bool stays = ended_by == Special::breakpoint || (ended_by == Special::undefined && !undefined_executes_);
     if (stays) --end;

@@ -43,8 +43,8 @@ OrdinaryBlock row_of(const Code& code, std::uint32_t epoch) {
 
 namespace {
 
-/// Blocks that each begin after a branch and end with the next, one for each word of a chunk. A word proves that the
-/// block of the previous word ran to its end.
+/// Consecutive blocks, each of which begins after a branch and ends with the next branch, one for each word of a chunk.
+/// A word proves that the block of the previous word ran to its end.
 struct OrdinaryRun {
     const std::uint32_t* word;  ///< not the first word of its chunk
     const std::uint32_t* const word_end;
@@ -74,7 +74,7 @@ struct OrdinaryRun {
                 const std::uint64_t then = now + next.instructions;
                 if ((next.branch_epoch != current) | (then >= stop)) [[unlikely]]
                     break;
-                // Without jumps: the direction of a branch cannot be predicted.
+                // Computed without jumps, since the direction of a branch cannot be predicted.
                 const bool passed = next.key != before->failed;
                 if (static_cast<int>(passed) & static_cast<int>(next.key != before->target) &
                     static_cast<int>(before->direct)) [[unlikely]]
@@ -111,7 +111,7 @@ void Tracker::tell(Place from, std::size_t count, std::uint64_t instructions, st
         } else {
             for (; at < end; ++at) {
                 const flow::RetiredBlock& b = blocks[at];
-                // Among all calls to the unit, only the last lost something.
+                // Among all calls of the unit, only the last one lost something.
                 add({ran_[at].start, b.address.value + b.instruction->bytes, ran_[at].instructions}, b.address,
                     at + 1 == end ? before : unit_->lost());
                 from = {b.next, b.next_isa};
@@ -182,7 +182,7 @@ std::size_t Tracker::follow_rows(std::span<const std::uint32_t> chunk, std::span
     Straight straight = straight_;
     std::uint32_t straight_count = straight_count_;
     std::uint32_t block = held;
-    // `blocks_` begins here; the truth stays as it is if no block is lost.
+    // `blocks_` begins here. If no block is lost, the truth stays unchanged.
     Place from = start_;
     std::size_t count = 0, taken = 0;
     std::uint64_t instructions = 0, hash = truth_->hash;
@@ -237,7 +237,7 @@ std::size_t Tracker::follow_rows(std::span<const std::uint32_t> chunk, std::span
         block = word;
         if (branch == nullptr || !begins) continue;
 
-        // Nearly all blocks begin after one branch and end with the next.
+        // Nearly all blocks begin after one branch and end with the next branch.
         const OrdinaryBlock* last = &row;
         ++taken;
         for (;;) {

@@ -128,7 +128,7 @@ void RangeWriter::number(std::uint64_t value) {
 
 void RangeWriter::add(const TruthRange& range) {
     if (range.lost) number(lost_range);
-    // Most ranges come again soon.
+    // Most ranges occur again soon.
     Recent& recent = recent_[(range.start * 0x9e3779b97f4a7c15U ^ range.end * 0xc2b2ae3d27d4eb4fU) >> recent_shift];
     if (recent.number != 0 && recent.start == range.start && recent.end == range.end) {
         number(recent.number);

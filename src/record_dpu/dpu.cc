@@ -202,7 +202,7 @@ void DpuRecorder::settle(Thread& t, std::optional<std::uint32_t> next) {
     std::uint32_t end = size;
     if (t.cut && *t.cut < size && block.code.instructions[*t.cut].may_stop) end = *t.cut;
     t.cut.reset();
-    // The branch that led here is not yet in the trace, so code that it led to counts from here on.
+    // The branch that led here is not yet in the trace, so the code at its target counts from here on.
     images_->ran(block.module, *unit_);
     const auto address = static_cast<std::uint32_t>(block.code.address.value);
     arrive(t, address);
@@ -223,8 +223,8 @@ void DpuRecorder::settle(Thread& t, std::optional<std::uint32_t> next) {
     block.happened += unit_->total() - before;
     unit_->due_writes();
     if (unit_->has_effects() && current_ == &t && !in_os_) unit_->catch_up();
-    // An interrupt is taken before the next instruction of the program: first a readout's, then line 0, line 1, and
-    // debug requests. Further interrupts stay pending until the program continues.
+    // An interrupt is taken before the next instruction of the program: first the interrupt of a readout, then line 0,
+    // line 1, and debug requests. Further interrupts stay pending until the program continues.
     const auto may_take = [&] { return next && current_ == &t && !in_os_; };
     if (may_take() && unit_->requested()) serve_readout(t);
     for (const Service service : all_services)
@@ -233,7 +233,7 @@ void DpuRecorder::settle(Thread& t, std::optional<std::uint32_t> next) {
         stopped_ = sums_.limited = true;
 }
 
-/// The thread executes at `place` next, whatever the core did before.
+/// The thread executes next at `place`, which may not follow from its last code.
 void DpuRecorder::arrive(Thread& t, std::uint32_t place) {
     if (current_ == nullptr && !in_os_) {
         unit_->begin({false, t.id, t.id}, place);
@@ -243,7 +243,7 @@ void DpuRecorder::arrive(Thread& t, std::uint32_t place) {
         enter_os(t.last_pc, os_signal, dpu::InterruptCause::interrupt, "[signal]");
     }
     if (in_os_) leave_os(t, place);
-    // At another place than before: the earlier code does not continue.
+    // This is another place than before: the earlier code does not continue.
     if (!t.stands || *t.stands != place) t.arrival = place;
     current_ = &t;
 }
@@ -359,7 +359,8 @@ void DpuRecorder::leave(Thread& t, const Block& block, std::optional<std::uint32
     }
     const auto what = branch(t, block, w, *next);
     if (!what) {
-        // Not taken; if it led neither to its target nor to the next instruction, the system chose the place.
+        // The branch was not taken. If it led neither to its target nor to the next instruction, the system chose the
+        // place.
         if (w.instruction.waypoint == isa::Waypoint::direct && *next != end && !w.instruction.conditional)
             t.stands = static_cast<std::uint32_t>(w.instruction.target.value);
         return;
@@ -407,7 +408,7 @@ void DpuRecorder::leave_os(Thread& t, std::uint32_t place) {
     in_os_ = false;
 }
 
-/// An interrupt like any other; its service reads the new data, withdraws the request and asks for the next half.
+/// An ordinary interrupt: its service reads the new data, withdraws the request and requests the next half.
 void DpuRecorder::serve_readout(const Thread& t) {
     enter_os(t.last_pc, os_readout, dpu::InterruptCause::interrupt, "[DPU readout]");
     unit_->serve_readout();
@@ -473,7 +474,7 @@ Status DpuRecorder::finish(std::string_view ended) {
         truth << truth_text();
         if (!truth.flush()) fail(cannot("write", path));
     }
-    // Without a whole buffer, the earlier recording is worth more.
+    // Without a whole buffer, the earlier recording is more valuable.
     if (failure_ && earlier_aside_) {
         discard();
     } else if (earlier_aside_) {

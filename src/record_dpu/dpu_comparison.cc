@@ -125,7 +125,7 @@ private:
 
     [[nodiscard]] bool matches(const Context& c) const { return setup_.matches({c.supervisor, c.id}); }
     [[nodiscard]] bool whole() const { return truth_.traced && !lost_ && !setup_.overwritten && !damaged_; }
-    /// A filter excludes a part of the costs that are not counted by task.
+    /// Whether the views of flow contain all costs: a filter excludes a part of the costs that are not counted by task.
     [[nodiscard]] bool all_flow() const { return whole() && !setup_.filtered && !setup_.filter_changed; }
     void enter(const Context& context) {
         if (context_ != context && matches(context)) ++contexts_[context].times;
@@ -168,7 +168,7 @@ private:
         constexpr std::uint64_t most = 10;
         if (out_.different++ < most) out_.differences.push_back({what, executed, decoded});
     }
-    /// Compares one figure; `exact`: otherwise the trace may show less.
+    /// Compares one figure. If `exact` is false, the trace may show less.
     void check(const std::string& what, std::uint64_t executed, std::uint64_t decoded, bool exact) {
         ++out_.compared;
         if (exact ? executed != decoded : decoded > executed) difference(what, executed, decoded);
@@ -197,7 +197,7 @@ private:
             }
             const std::uint64_t executed = truth_.total.count[*truth_.counters[c]];
             out_.sums.push_back({setup_.event_names[c], executed, total_[c]});
-            // Losses cost entries, not counts: the next reading includes them.
+            // Losses remove entries, not counts: the next reading includes the counts.
             check("in all: " + setup_.event_names[c], executed, total_[c],
                   !setup_.overwritten && !damaged_ && truth_.counted);
         }
@@ -278,7 +278,7 @@ private:
     const Setup setup_;
     bool by_task_ = false, eonce_ = false;
 
-    // What was decoded.
+    // The decoded values.
     std::optional<Context> context_;
     std::optional<std::uint32_t> place_;
     std::optional<dpu::Counters> values_;

@@ -64,7 +64,7 @@ std::string DpuRecorder::truth_text() const {
     std::string out = "# What truly happened, counted beside the unit. Cycles, stalls and caches are modelled.\n";
     out += fmt::format("complete {}\nended {}\n", ended_ == whole_run ? "yes" : "no", ini_text(ended_));
     out += unit_->truth_text();
-    // Each block gets names from the file it ran from, even if others were mapped there before or after.
+    // Each block gets names from the file from which it ran, even if others were mapped there before or after.
     std::map<const MappedProgram*, image::Symbols> symbols;
     const auto symbol_at = [&](const Block& block) -> std::optional<image::SymbolOffset> {
         const MappedProgram* const image = images_->image_of(block.module);

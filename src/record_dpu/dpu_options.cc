@@ -135,7 +135,7 @@ dpu::RegisterProgram program_of(const DpuOptions& o) {
     return program;
 }
 
-/// Refuses effects on the core without a routine, and routines that nothing starts.
+/// Refuses effects on the core without a service routine, and routines that nothing starts.
 void check_effects(DpuOptions& o) {
     std::array<bool, services> routed{};
     bool eonce_requests = false;
@@ -157,7 +157,7 @@ void check_effects(DpuOptions& o) {
             "DP_CR.EIS routes interrupt requests of the EOnCE, and the EOnCE of a recorded program makes none");
 }
 
-/// Checks that events the program waits for can occur: samples, and what its EDCA channels and MARK watch.
+/// Checks that events for which the program waits can occur: samples, and events of its EDCA channels and MARK.
 Status check_sources(DpuOptions& o) {
     dpu::Registers r;
     bool samples = o.sample_every != 0, size_told = false;

@@ -15,7 +15,7 @@ constexpr LinuxProgram a32{1, 40, "qemu-arm", "/usr/arm-linux-gnueabihf",
                            "a 32-bit Arm program (ELF); program addresses of a DPU have 32 bits. "
                            "arm-linux-gnueabihf-gcc makes such programs"};
 
-/// A sentence that says how the recording ended.
+/// A sentence on how the recording ended.
 std::string end_text(const Ending& ending, const DpuRecorded& recorded) {
     if (!recorded.debug_state.empty())
         return fmt::format("in debug state, which the unit asked for ({}), and the program ran on",

@@ -30,7 +30,7 @@ std::string_view kind_name(ItemKind kind) {
     }
 }
 
-/// The register that controls a counter: its own, or that of its triad.
+/// The register that controls a counter: its own register, or its triad's.
 dpu::DpTac control_of(const dpu::Registers& r, unsigned counter) {
     const std::array own{to_value(r.ca0c), to_value(r.ca1c), to_value(r.ca2c),
                          to_value(r.cb0c), to_value(r.cb1c), to_value(r.cb2c)};
@@ -50,7 +50,7 @@ std::uint32_t trace_event_cause() {
     return to_value(monitor);
 }
 
-/// Causes that DP_CR routes to a service: those in DP_MR, and channels of the EOnCE from bit 16 on.
+/// Causes that DP_CR routes to a service: the causes in DP_MR, and channels of the EOnCE from bit 16 on.
 std::uint32_t routed(const dpu::DpCr& cr, Service service) {
     const std::array counters{cr.deca0, cr.deca1, cr.deca2, cr.decb0, cr.decb1, cr.decb2};
     const std::array channels{cr.isedca0, cr.isedca1, cr.isedca2, cr.isedca3, cr.isedca4, cr.isedca5};
@@ -65,8 +65,8 @@ std::uint32_t routed(const dpu::DpCr& cr, Service service) {
 
 constexpr std::array seconds_of_a_cycle{vles, stall_prog, stall_data, stall_cof};
 
-/// Takes one cycle out of `rest`; `all`: with all counts that can occur in one cycle. In a stretch where nothing reads
-/// the counters, the order of cycles does not show.
+/// Takes one cycle out of `rest`; `all`: with all counts that can occur in one cycle. If nothing reads the counters,
+/// the order of cycles within a stretch is not visible.
 void one_cycle(dpu::CycleInput& in, Happened& rest, bool last, bool all) {
     in.wire.fill(0);
     const auto take = [&](std::size_t what) {
@@ -102,7 +102,7 @@ DrivenUnit::DrivenUnit(const DpuOptions& options, std::uint8_t initial_id) : opt
     model_ = std::make_unique<dpu::Model>(config);
     next_sample_ = options_.sample_every;
     dpu::Registers registers;
-    // The buffer type at the time of tracing counts, whatever is written to turn tracing off.
+    // The buffer type at the time of tracing counts, and not the value written when tracing is turned off.
     bool single = true;
     for (const dpu::RegisterWrite& w : *options_.program) {
         registers.set(w.offset, w.value);

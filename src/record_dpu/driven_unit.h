@@ -1,4 +1,4 @@
-/// The unit beside a modelled core. It receives what happens there cycle by cycle; the expected trace is counted
+/// The unit beside a modelled core. It receives the events there cycle by cycle; the expected trace is counted
 /// independently.
 #pragma once
 
@@ -26,15 +26,15 @@ void describe_programming(capture::DpuCapture& c, const dpu::Model& model,
 
 class DrivenUnit {
 public:
-    /// Borrows `options`. The writes of cycle 0 are made; `initial_id` is the task that is expected to run first.
+    /// Borrows `options`. Makes the writes of cycle 0; `initial_id` is the task that is expected to run first.
     DrivenUnit(const DpuOptions& options, std::uint8_t initial_id);
 
     // ---- what happens
 
-    /// Everything that happened so far. Add cycles after `begin_cost`.
+    /// All events so far. Add cycles after `begin_cost`.
     [[nodiscard]] Happened& total() { return total_; }
     [[nodiscard]] const Happened& total() const { return total_; }
-    /// Context of the core, after all items.
+    /// The context of the core, after all items.
     [[nodiscard]] const dpu::CoreContext& now() const { return now_; }
     /// The core begins to execute, at `place`.
     void begin(const dpu::CoreContext& context, std::uint32_t place);
@@ -42,12 +42,12 @@ public:
     void item(dpu::EonceItem what);
     /// A write to a register, in the last cycle.
     void write(std::uint32_t offset, std::uint32_t value) { writes_.emplace_back(offset, value); }
-    /// Call this before adding cycles: passes what belongs to the last cycle to the unit.
+    /// Call this before adding cycles: passes the events of the last cycle to the unit.
     void begin_cost();
     /// Makes due writes of SAMPLE and of the register program.
     void due_writes();
-    /// Gives the unit all cycles except the last one, which may still get items, so that its effects on the core are
-    /// seen in time.
+    /// Passes all cycles except the last one to the unit, so that its effects on the core are seen in time. The last
+    /// one may still receive items.
     void catch_up();
     /// Stops counting, then tracing, and flushes everything to the buffer.
     void stop();
@@ -57,7 +57,7 @@ public:
     /// Whether the register program, or a service routine, can interrupt the core or request debug state.
     [[nodiscard]] bool has_effects() const { return has_effects_; }
     [[nodiscard]] bool raised(Service service) const { return (raised_ >> static_cast<unsigned>(service) & 1U) != 0; }
-    /// What raised it.
+    /// The cause of the service.
     [[nodiscard]] std::string cause(Service service) const;
     /// The core takes the service: the system acknowledges its causes in DP_MR, then makes the routine's writes.
     void serve(Service service);
@@ -66,7 +66,7 @@ public:
 
     /// Whether the unit requests a readout.
     [[nodiscard]] bool requested() const { return requested_; }
-    /// Reads the new data, withdraws the request and asks for the next half.
+    /// Reads the new data, withdraws the request and requests the next half.
     void serve_readout();
 
     // ---- output
@@ -86,8 +86,8 @@ public:
     [[nodiscard]] std::uint64_t message_bytes() const { return nexus_bytes_; }
     [[nodiscard]] std::uint64_t overruns() const { return overruns_.size(); }
     [[nodiscard]] const std::vector<dpu::ProgrammingError>& errors() const { return errors_; }
-    /// Offset in the file of the unit's byte number `written`; for a byte that was overwritten unread, the offset at
-    /// which it is missing.
+    /// Offset in the file of the unit's byte number `written`; for a byte that was overwritten before it was read, the
+    /// offset at which it is missing.
     [[nodiscard]] std::uint64_t place_in_file(std::uint64_t written) const;
     /// Registers, periods, counters and losses.
     void describe(capture::DpuCapture& c) const;
@@ -103,7 +103,7 @@ private:
     void give(const dpu::CycleOutput& out);
     [[nodiscard]] std::uint32_t causes_of(Service service) const;
     [[nodiscard]] bool reads_out() const;
-    /// Whether `is_harmless(write)` holds for every write after cycle 0, including those of service routines.
+    /// Whether `is_harmless(write)` is true for every write after cycle 0, including writes of service routines.
     [[nodiscard]] bool later_writes(auto&& is_harmless) const;
     void read_out();
     void describe_off(capture::DpuCapture& c) const;

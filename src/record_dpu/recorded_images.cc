@@ -28,7 +28,7 @@ RecordedImages::RecordedImages(fs::path folder, bool by_message) : folder_(std::
     if (by_message) modules_by_message_.emplace();
 }
 
-/// Calls f for each map of files, with the present offset in the trace, where the next event will be.
+/// Calls f for each mapping of a file, with the present offset in the trace, which is the offset of the next event.
 void RecordedImages::each_map(const DrivenUnit& unit, auto&& f) {
     constexpr std::uint64_t word_bytes = 4;
     f(modules_, unit.model().counts().words * word_bytes);
@@ -79,7 +79,7 @@ std::size_t RecordedImages::image(const MapPart& part, const std::string& name, 
         fresh.build_id = known.build_id;
     }
     if (fresh.copy.empty()) {
-        // An existing file with this name is not ours.
+        // An existing file with this name was not made by this recorder.
         do fresh.copy = folder_ / fmt::format("{}{}.elf", dpu_image_prefix, copies_++);
         while (fs::exists(fresh.copy, error));
         fs::copy_file(name, fresh.copy, error);

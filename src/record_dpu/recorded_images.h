@@ -15,7 +15,7 @@
 
 namespace waymark::record {
 
-/// A program or library as it was when mapped: it may be rebuilt later, under the same name.
+/// A program or library in its state when it was mapped: it may be rebuilt later, under the same name.
 struct MappedProgram {
     std::string file;
     std::uint64_t inode{}, bytes{};

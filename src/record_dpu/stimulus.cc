@@ -512,7 +512,7 @@ private:
     void describe(capture::DpuCapture& c) const {
         c.layout = std::string(dpu::layout_name);
         dpu::Registers registers = model_.registers();
-        // Stopping changed it.
+        // Stopping the unit changed it.
         const bool twba = registers.sr.twba;
         registers.sr = stopped_.sr;
         registers.sr.twba = twba;

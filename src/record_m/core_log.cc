@@ -177,7 +177,7 @@ void CoreLog::take_exception() {
     std::optional<std::uint32_t> back;
     if (returning_) {
         back = std::exchange(returning_, std::nullopt);
-        // A return that continued elsewhere, and an interrupt before the first instruction there.
+        // The return continued elsewhere, and an interrupt came before the first instruction there.
         if (taking_ != exception_exit) back.reset();
     } else if (waiting_ && stops(taking_)) {
         back = waiting_->address;
@@ -209,7 +209,7 @@ void CoreLog::line(std::string_view text) {
     } else if (text.starts_with("0x")) {
         code_line(text);
     } else if (text.starts_with("cpu_io_recompile") || text.starts_with("Stopped execution of TB chain before")) {
-        // It was logged but did not begin, so it is logged again.
+        // The instruction was logged but did not begin, so it will be logged again.
         waiting_.reset();
     } else if (text.starts_with("Taking exception ")) {
         if (number(text, "exception ", 10, value)) taking_ = value;

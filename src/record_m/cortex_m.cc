@@ -341,7 +341,7 @@ private:
         return Nothing{};
     }
 
-    /// Code is named by the program's symbols.
+    /// Maps the program, so that its symbols name the code.
     void map_program(capture::Capture& described) const {
         std::error_code none;
         const std::string path = fs::absolute(options_.program.front(), none).string();

@@ -31,7 +31,7 @@ void ItmUnit::write() {
 
 void ItmUnit::tell(Message message, std::uint64_t cycle) {
     ++messages_;
-    // The time is known as precisely as the unit sends it: in whole ticks of the prescaler.
+    // The time has the precision with which the unit sends it: whole ticks of the prescaler.
     if (config_.timestamps) message.cycles = cycle - cycle % config_.config.prescaler;
     const auto contents = protocol::contents(message);
     for (std::size_t i = 0; i + 1 < contents.size(); i += 2)

@@ -60,7 +60,7 @@ void MtbUnit::forget() {
 
 void MtbUnit::settle(std::uint64_t packets_before) {
     if (model_.packets() == packets_before) {
-        // After the watermark stops tracing, nothing shows it any more.
+        // After the watermark stops tracing, no packet shows this code any more.
         if (!model_.enabled() && open_.instructions == 0) forget();
         return;
     }

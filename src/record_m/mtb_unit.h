@@ -36,7 +36,7 @@ private:
         : folder_(std::move(folder)), model_(config), ranges_(std::move(ranges)) {}
     void step(const CoreInstruction& instruction);
     void close_range();
-    /// Call after each call of the model: a packet that it wrote shows everything before it.
+    /// Call it after each call of the model: a packet that the model wrote shows everything before the packet.
     void settle(std::uint64_t packets_before);
     /// Code since the last packet does not occur in any packet.
     void forget();

@@ -19,7 +19,7 @@ using protocol::MessageKind;
 constexpr std::uint32_t core_master = 64;
 constexpr std::size_t bytes_between_syncs = 1024;
 
-// What an address within the 256 bytes of a channel means (docs/spec/stm.md, 5).
+// The meaning of an address within the 256 bytes of a channel (docs/spec/stm.md, 5).
 constexpr std::uint32_t channel_bytes = 256, stm_ports_bytes = 65536 * channel_bytes;
 constexpr std::uint32_t no_mark = 0x10, no_time = 0x08;  // bits of the address
 constexpr std::uint32_t kind_of_packet = 0x60, data = 0x00, flag_or_trigger = 0x60;

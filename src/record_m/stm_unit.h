@@ -1,4 +1,4 @@
-/// A System Trace Macrocell whose stimulus ports the core writes to.
+/// `ports`: address of the extended stimulus ports. Errors: `unreadable`: its file cannot be created.
 #pragma once
 
 #include <cstdint>

@@ -142,7 +142,8 @@ void MachineSimulation::wait(std::uint32_t cpu, std::uint64_t cycle) {
 
 void MachineSimulation::full_window(Cpu& c) {
     while (!c.waiting.empty() && c.operations >= c.waiting.front().operation) {
-        // As if each operation had been dispatched alone: those after the full window come after the wait.
+        // The result is the same as if each operation had been dispatched alone: operations after the full window come
+        // after the wait.
         const std::uint64_t behind = c.operations - c.waiting.front().operation;
         c.slots = std::max(c.slots - behind, c.waiting.front().slots) + behind;
         c.waiting.pop_front();
@@ -194,7 +195,7 @@ void MachineSimulation::line(std::uint32_t cpu, std::uint64_t line, Kind kind, A
         bool found = false, sharers = false;
         if (*state == shared) {
             take_from_peers(cpu, line, true, to, found, sharers);
-            // The data was here; the time is spent until the others give up their copies.
+            // The data was in this cache; the time is spent until the others give up their copies.
             if (sharers) to.cycles = model_.peer_cycles;
             to.from_peers = found || sharers;
         }
@@ -262,11 +263,11 @@ Accessed MachineSimulation::access(std::uint32_t cpu, Address address, std::uint
         to.cycles += model_.split_cycles;
     }
     to.cycles += to.translation;
-    // Effects on the window: a store's own latency ends with its address, but if another CPU has the line, later
-    // operations wait until it arrives.
+    // Effects on the window: a store's own latency ends when its address is known. But if another CPU has the line,
+    // later operations wait until it arrives.
     const std::uint32_t from_peers = to.from_peers ? to.cycles : 0;
     if (kind == Kind::store) {
-        // It completes when its address is known; the caches get it later.
+        // A store completes when its address is known; the caches receive it later.
         to.cycles = model_.execute[static_cast<std::size_t>(isa::A64Work::memory)] + to.translation;
         constexpr std::uint64_t known = spe::event::l1d_access | spe::event::l1d_refill | spe::event::tlb_access |
                                         spe::event::tlb_walk | spe::event::misaligned;

@@ -21,9 +21,9 @@ namespace perf = capture::perf;
 
 namespace {
 
-/// How far a thread may run ahead of another.
+/// The distance by which a thread may run ahead of another.
 constexpr std::uint64_t slice_cycles = 50;
-/// Maximum number of chunks that wait for a silent thread; then it is no longer waited for.
+/// Maximum number of chunks that wait for a silent thread; after that, they no longer wait for it.
 constexpr std::size_t most_held = 256;
 /// How often the contents of a unit's buffer are written out, in the model's time.
 constexpr std::uint64_t flushes_per_second = 20;
@@ -65,7 +65,7 @@ Result<std::unique_ptr<Profiler>> Profiler::create(ProfilerOptions options) {
 }
 
 std::uint64_t Profiler::ticks(std::uint64_t cycle) const {
-    // One second into the life of the machine: to perf, time 0 means "before everything".
+    // One second after the start of the machine: to perf, time 0 means "before everything".
     __extension__ using Wide = unsigned __int128;
     return options_.machine.counter_hz +
            static_cast<std::uint64_t>(Wide{cycle} * counter_.numerator / counter_.denominator);
@@ -197,7 +197,7 @@ void Profiler::execution(std::uint32_t number, std::span<const std::uint32_t> ch
     if (stopped_ || failure_ || chunk.empty()) return;
     Thread& t = thread(number);
     if (!t.running && t.chunks.empty()) machine_.wait(t.cpu, now_);
-    // The plugin hands a chunk over when it is full, and before system calls.
+    // The plugin queues a chunk when it is full, and before system calls.
     t.running = chunk.size() + 1 >= Chunk::capacity;
     t.chunks.emplace_back(chunk.begin(), chunk.end());
     ++held_;
@@ -287,7 +287,7 @@ void Profiler::end(Thread& t) {
     t.ended = true;
     --threads_on_[t.cpu];
     const std::uint64_t when = machine_.cycle(t.cpu);
-    // Write the unit's contents while they are still known to belong to the thread.
+    // Writes the unit's contents while they are still known to belong to the thread.
     if (cpus_[t.cpu] && cpus_[t.cpu]->who == &t) write_out(*cpus_[t.cpu], false);
     file_->writer().task({perf::TaskEvent::Kind::exit, t.pid, t.tid, t.pid, t.pid, time(when), {}},
                          at(t, when, tracking_attr));

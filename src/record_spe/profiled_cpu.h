@@ -21,7 +21,7 @@ public:
     [[nodiscard]] spe::Model& model() { return model_; }
     [[nodiscard]] const spe::Model& model() const { return model_; }
 
-    /// Writes the contents of the unit's buffer to the file, as the driver does at an interrupt. Profiling continues,
+    /// Writes the contents of the unit's buffer to the file, like the driver at an interrupt. Profiling continues,
     /// unless this is the `last` call. `at`: the running thread, and the time. Returns the number of bytes of trace.
     std::uint64_t write_out(capture::perf::PerfWriter& writer, const capture::perf::PerfWriter::At& at,
                             std::uint64_t cycle, bool last);

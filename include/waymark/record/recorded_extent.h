@@ -23,8 +23,8 @@ struct CompletedPart {
 [[nodiscard]] CompletedPart completed_part(const Code& code, std::optional<std::uint32_t> end, bool stopped,
                                            std::optional<std::uint32_t> cut);
 
-/// From where execution first reaches one place until it reaches another; without places, from the beginning and to the
-/// end.
+/// Records from the time when execution first reaches one place until it reaches another; without places, from the
+/// beginning and to the end.
 class RecordedExtent {
 public:
     RecordedExtent(std::optional<CodePlace> start, std::optional<CodePlace> stop)
@@ -39,14 +39,13 @@ public:
         bool stops{};     ///< recording ends behind it
         bool has_stop{};  ///< the block has the place where it ends, whether execution reached that or not
     };
-    /// Nothing: recording has not begun yet. `anyway`: record this thread; recording of the others does not begin by
-    /// that.
+    /// nullopt: recording has not begun yet. `anyway`: record this thread, but do not begin to record the others.
     [[nodiscard]] std::optional<Piece> piece(const Code& code, CompletedPart part, bool anyway = false);
 
     [[nodiscard]] bool began() const { return began_; }
     [[nodiscard]] const std::optional<CodePlace>& start() const { return start_; }
     [[nodiscard]] const std::optional<CodePlace>& stop() const { return stop_; }
-    /// The address of the place is known.
+    /// Whether the address of the place is known.
     [[nodiscard]] bool start_known() const { return start_ && start_->address(); }
     [[nodiscard]] bool stop_known() const { return stop_ && stop_->address(); }
 

@@ -15,7 +15,7 @@
 
 namespace waymark::record {
 
-/// How the program runs; for a file that is no program nothing is known, and reading it will fail later.
+/// How the program runs. For a file that is not a program the result is unknown, and reading it will fail later.
 [[nodiscard]] image::ProgramKind kind_of(const std::string& program);
 /// Errors: `unreadable`: QEMU would refuse to run it, since it has no permission to execute.
 [[nodiscard]] Status check_executable(const std::string& program);
@@ -28,8 +28,8 @@ struct LinuxProgram {
 };
 /// Errors: `not_found`: it cannot be read; `unsupported`: it is another kind of program.
 [[nodiscard]] Status check_linux_program(const std::string& program, const LinuxProgram& of);
-/// The folder of dynamic linker and libraries: `sysroot`; if that is empty, the cross compiler's libraries, if they
-/// exist and the environment names no others for QEMU; empty: QEMU's own.
+/// The folder of the dynamic linker and libraries: `sysroot`. If that is empty: the cross compiler's libraries, if they
+/// exist and the environment names no others for QEMU; otherwise empty, which means QEMU's own.
 [[nodiscard]] std::string library_folder(const std::string& sysroot, const char* cross_libraries);
 /// How to run the program, with its arguments: QEMU, the plugin, and the folder of libraries. Errors: `not_found`.
 [[nodiscard]] Result<QemuOptions> linux_emulator(const std::vector<std::string>& program, const std::string& sysroot,
@@ -47,7 +47,7 @@ inline constexpr std::string_view overloads_hint =
 /// only file is its image. Errors: as above.
 [[nodiscard]] Result<CodePlace> code_place(const std::string& text, const char* option, const std::string& program,
                                            bool system);
-/// `START-STOP`, or a symbol for all of its function. Errors: as above; `usage`: it is no range.
+/// A range `START-STOP`, or a symbol for its whole function. Errors: as above; `usage`: it is not a range.
 [[nodiscard]] Result<PlacedRange> code_range(const std::string& text, const char* option, const std::string& program,
                                              bool system);
 

@@ -46,7 +46,7 @@ struct PlacedRange {
     bool exclude = false;
 };
 
-/// The debug authentication signals, as a debugger without the right to stop the core has them.
+/// The debug authentication signals, with the values for a debugger without the right to stop the core.
 struct AuthenticationSignals {
     bool niden = true, dbgen = false, spniden = true, spiden = false;
     [[nodiscard]] flow::TracePermission permission() const {
@@ -64,7 +64,8 @@ struct SignalChange {
     } of{};
     std::optional<bool> niden{}, dbgen{}, spniden{}, spiden{};  ///< `authentication`; none: unchanged
     bool on{};                                                  ///< `power`: it is there; `os_lock`: it is set
-    /// Whenever execution reaches it, before the instruction there; none: from the beginning on.
+    /// The change occurs whenever execution reaches this place, before the instruction there; nullopt: from the
+    /// beginning on.
     std::optional<CodePlace> at{};
     std::string option{};  ///< in messages: `--os-lock on@main`
 };
@@ -88,16 +89,16 @@ struct RecorderOptions {
     std::vector<PlacedRange> ranges{};
     std::optional<CodePlace> trigger_at{};
     std::vector<SignalChange> signals{};
-    /// Size of each buffer, which keeps its last bytes and wraps, as the RAM of an ETB does: a multiple of 16, up to 1
-    /// GiB, held in memory. 0: all is kept.
+    /// Size of each buffer, a multiple of 16, up to 1 GiB, in memory. The buffer keeps its last bytes and wraps, like
+    /// the RAM of an ETB. 0: everything is kept.
     std::uint64_t buffer_bytes = 0;
     /// Each buffer is a sink like this, with its registers in the folder; the unit's trigger is its trigger input. When
-    /// it stops by the trigger, the recording ends. Precondition: its check(). Not with `buffer_bytes`.
+    /// the trigger stops it, the recording ends. Precondition: its check(). Not with `buffer_bytes`.
     std::optional<sink::SinkSetup> sink{};
     bool aarch64 = false;            ///< a program in A64; else in A32 and T32
     bool system = false;             ///< processors of a whole system, not threads of a Linux program
     std::optional<Address> reset{};  ///< where a system's processors begin after reset
-    /// The program of a whole system: the map says that it is mapped from the beginning on.
+    /// The program of a whole system: the map states that it is mapped from the beginning on.
     std::filesystem::path system_image{};
     /// The instruction set at an address, as far as mapping symbols give it; may be null.
     std::function<std::optional<isa::Isa>(Address)> instruction_set{};
@@ -106,7 +107,7 @@ struct RecorderOptions {
 /// Counts of the recording so far.
 struct Recorded {
     std::uint64_t instructions{}, ranges{}, trace_bytes{}, code_bytes{};
-    /// Executed, but by the unit's program or permission not in the trace.
+    /// Executed, but excluded from the trace by the unit's program or permission.
     std::uint64_t filtered_ranges{}, filtered_instructions{};
     std::uint64_t not_permitted_ranges{};  ///< the part of them that only signals kept out: Tracker::not_permitted()
     std::vector<capture::NotPermitted> prohibited{};  ///< the signals that prohibited trace
@@ -116,14 +117,14 @@ struct Recorded {
     bool began{};              ///< false: `start_at` was never reached
     bool wrapped{};            ///< trace was replaced by later trace: `buffer_bytes`, `sink`
     std::uint64_t triggers{};  ///< edges of the sink's trigger input while it captured
-    /// Bytes of frames before the first trigger in its buffer, and after it. None: no trigger.
+    /// Number of bytes of frames before the first trigger in its buffer, and after it. nullopt: no trigger.
     std::optional<std::uint64_t> before_trigger{};
     std::uint64_t after_trigger{};
     bool stopped_by_trigger{};
     bool start_known{}, stop_known{};           ///< the places of `start_at` and `stop_at` are known
     std::vector<std::string> unknown_places{};  ///< places of `ranges` and `trigger_at` that no executed file has
     bool trigger_unreached{};                   ///< execution never reached the place of `trigger_at`, which is known
-    /// Changes of signals whose place execution never reached, as SignalChange::option; and whether it is known.
+    /// Changes of signals whose place execution never reached, as SignalChange::option, and whether the place is known.
     std::vector<std::pair<std::string, bool>> unreached_signals{};
     bool decodable{};     ///< the folder describes recorded trace; else the description could not be written
     bool replaced{};      ///< another recording was in the folder before
@@ -153,8 +154,8 @@ public:
     /// Afterwards the folder contains the recording up to here, except the last frame.
     [[nodiscard]] Status flush() override;
     /// Copies the files with names of generated code that a process wrote since `began`, and lists them in the map: a
-    /// perf map (`/tmp/perf-PID.map`) and a jitdump file (`jit-PID.dump` in the current folder). Before `finish`.
-    /// Returns how many files there are. Errors: `unreadable`: one could not be copied.
+    /// perf map (`/tmp/perf-PID.map`) and a jitdump file (`jit-PID.dump` in the current folder). Call it before
+    /// `finish`. Returns the number of files. Errors: `unreadable`: a file could not be copied.
     [[nodiscard]] Result<std::size_t> take_generated_names(std::uint32_t process,
                                                            std::filesystem::file_time_type began);
     /// Ends the recording: completes frames, truth and description. `complete`: the recording was not cut off.
@@ -169,7 +170,7 @@ private:
         void write(Bytes piece) override { bytes.insert(bytes.end(), piece.begin(), piece.end()); }
         std::vector<std::uint8_t> bytes;
     };
-    /// A thread in an epoch: a source of its own.
+    /// A thread in an epoch, which has its own source.
     struct Stream {
         std::string name;
         coresight::TraceId id;
@@ -195,7 +196,7 @@ private:
         A64State a64;
         std::uint64_t exception_cycle = 0;  ///< cycle of the last exception
         std::uint32_t fruitless = 0;        ///< exceptions since the last executed instruction
-        /// An exception, a signal or a written register of which some words are still missing: its number, the kind of
+        /// An exception, a signal or a written register for which some words are still missing: its number, the kind of
         /// word that announced it, and the values of its `half` words.
         std::uint32_t exception = 0, kind = 0;
         std::vector<std::uint32_t> halves;
@@ -236,7 +237,7 @@ private:
     void describe_images();
     [[nodiscard]] std::optional<capture::RanBefore> ran_before() const;
     void map_system_image();
-    /// `where`: capture::Buffer::ends.
+    /// `where`: a text for capture::Buffer::ends.
     void stop(std::string where);
     void fail(Error error);
     void fail_if(const Status& status);
@@ -246,14 +247,14 @@ private:
     void trigger(Stream& s);
     /// Notes the state of the open sink.
     void note_sink();
-    /// Tracker::run(), with signals that change on the way.
+    /// Tracker::run(), with signals that change during the run.
     void run(Thread& t, const Code& code, CompletedPart part);
     void change(Thread& t, const SignalChange& change);
     /// Gives a new unit the present signals.
     void begin_signals(Thread& t);
     /// Called before the signals change, and at the end: notes whether they kept the unit from tracing.
     void note_prohibited(Thread& t);
-    /// `ended`: the current buffer is complete; where no description names it yet, none is written for it alone.
+    /// `ended`: the current buffer is complete. If no description names it yet, no description is written only for it.
     [[nodiscard]] Status write_trace(bool ended = false);
     [[nodiscard]] Status write_ram();
     [[nodiscard]] capture::Capture description(bool complete, const std::filesystem::path& folder) const;

@@ -1,4 +1,4 @@
-/// The interface that takes the chunks filled by QEMU's plugin (record/ring.h).
+/// The interface of a receiver of the chunks that QEMU's plugin filled (record/ring.h).
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace waymark::record {
 class Recording {
 public:
     virtual ~Recording() = default;
-    /// A chunk of definitions. The memory is borrowed for the call, also for `execution`.
+    /// A chunk of definitions. The memory is borrowed for the call; this also applies to `execution`.
     virtual void definitions(std::span<const std::uint32_t> parts) = 0;
     /// A chunk of the execution of a thread.
     virtual void execution(std::uint32_t thread, std::span<const std::uint32_t> chunk) = 0;
-    /// Writes all buffered data, so that little is missing if the recording is cut off by force.
+    /// Writes all buffered data, so that little is missing if the recording is killed.
     [[nodiscard]] virtual Status flush() = 0;
     /// Nothing further is recorded.
     [[nodiscard]] virtual bool stopped() const = 0;

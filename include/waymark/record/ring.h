@@ -1,10 +1,10 @@
-/// The memory the QEMU plugin and the recorder share: chunks of what each thread executed, and definitions of the code
-/// it executed. The plugin only fills it, so that whatever happens to the program, the capture is finished by a process
-/// that still lives.
+/// The memory that the QEMU plugin and the recorder share: chunks of the code that each thread executed, and
+/// definitions of that code. The plugin only fills it. If the program dies in any way, the recorder still lives and
+/// finishes the capture.
 ///
 /// A chunk belongs to one thread. Chunks are taken out in the order in which they were queued; a definition is always
-/// queued before the first chunk that names it. Unused words of a chunk are 0: when the program was killed, what it had
-/// not queued yet is read up to the first 0.
+/// queued before the first chunk that refers to it. Unused words of a chunk are 0: if the program was killed, its
+/// chunks that were not queued yet are read up to the first 0.
 #pragma once
 
 #include <array>
@@ -14,32 +14,32 @@
 
 namespace waymark::record {
 
-/// Meanings of a chunk's words. 1 to `max_block`: that block was entered, and ran to its end unless `cut` follows.
+/// Meanings of a chunk's words. 1 to `max_block`: this block was entered, and ran to its end unless `cut` follows.
 namespace words {
 inline constexpr std::uint32_t max_block = 0x7fffffff;
 inline constexpr std::uint32_t kind_mask = 0xff000000, value_mask = 0x00ffffff;
-/// The block named just before stopped at the instruction with this index, which did not complete.
+/// The last entered block stopped at the instruction with this index, which did not complete.
 inline constexpr std::uint32_t cut = 0x81000000;
-/// The instruction that ended the block before made a system call with this number.
+/// The instruction that ended the previous block made a system call with this number.
 inline constexpr std::uint32_t system_call = 0x82000000;
 /// The thread ended.
 inline constexpr std::uint32_t thread_end = 0x83000000;
-/// An exception, with QEMU's number, was taken after the block named just before, or within it. Five `half` words
-/// follow: the link register (low half, high half), the address of the vector, and the state of the handler. Ten of an
-/// AArch64 system: ELR and the address of the vector in four halves each, the state, and the class of ESR (EC).
+/// An exception, with QEMU's number, was taken after the last entered block, or within it. Five `half` words follow:
+/// the link register (low half, high half), the address of the vector, and the state of the handler. For an AArch64
+/// system there are ten: ELR and the address of the vector in four halves each, the state, and the class of ESR (EC).
 inline constexpr std::uint32_t exception = 0x84000000;
 inline constexpr std::uint32_t half = 0x85000000;
 /// The processor's state from here on.
 inline constexpr std::uint32_t state = 0x86000000;
-/// A Linux program's thread went to a signal handler, from what the block named just before led to, or from within it.
-/// The value is the signal's number, and `raised` where the thread's own instruction was the cause. Three `half` words
-/// follow: the address it was interrupted at (low half, high half), and the state there. Five of an AArch64 program,
-/// whose addresses have four halves.
+/// A Linux program's thread went to a signal handler, from the target of the last entered block, or from within that
+/// block. The value is the signal's number, with `raised` if the thread's own instruction was the cause. Three `half`
+/// words follow: the interrupted address (low half, high half), and the state there. For an AArch64 program there are
+/// five, since its addresses have four halves.
 inline constexpr std::uint32_t signal = 0x87000000;
 inline constexpr std::uint32_t raised = 0x100;
-/// An AArch64 system wrote the system register that the value names (record/a64_registers.h) with the instruction that
-/// ended the block named just before. Four `half` words with the written value follow, low half first; `unread`: they
-/// are 0, since QEMU's log does not show it.
+/// An AArch64 system wrote the system register in the value (record/a64_registers.h) with the instruction that ended
+/// the last entered block. Four `half` words with the written value follow, low half first; `unread`: they are 0, since
+/// QEMU's log does not show the value.
 inline constexpr std::uint32_t written = 0x88000000;
 inline constexpr std::uint32_t unread = 0x100;
 /// Bits of a state.
@@ -48,17 +48,17 @@ inline constexpr std::uint32_t ns = 1, hyp = 2, thumb = 4;
 /// log shows `ns`, which is unknown otherwise.
 inline constexpr unsigned el_bit = 3;
 inline constexpr std::uint32_t el_mask = 3U << el_bit, aarch32 = 0x20, ns_known = 0x40;
-/// A completed access to memory, where accesses are recorded: the instruction's index in the last named block in bits
+/// A completed access to memory, if accesses are recorded: the instruction's index in the last entered block in bits
 /// 29:21, 53 bits of the virtual address below them and in the next word, which may be 0.
 inline constexpr std::uint32_t access = 0xc0000000, access_mask = 0xc0000000;
 inline constexpr unsigned access_index_bit = 21;
 inline constexpr std::uint32_t access_index_mask = 0x1ff, access_high_mask = 0x001fffff;
-/// Where accesses of 32-bit programs are recorded with their size, bits of the first word: the size, as a power of two,
+/// If accesses of 32-bit programs are recorded with their size, bits of the first word: the size, as a power of two,
 /// and whether the access is a store.
 inline constexpr unsigned access_size_bit = 0;
 inline constexpr std::uint32_t access_size_mask = 7, access_store = 8;
-/// The system call by which a program writes to DP_TD (guest/waymark_dpu.h), where accesses are recorded with their
-/// size. Linux has no call with this number. Two `half` words with the datum follow, low half first.
+/// The system call by which a program writes to DP_TD (guest/waymark_dpu.h), if accesses are recorded with their size.
+/// Linux has no call with this number. Two `half` words with the datum follow, low half first.
 inline constexpr std::uint32_t user_data_call = 0xd9d0;
 }  // namespace words
 
@@ -69,7 +69,7 @@ struct Chunk {
     static constexpr std::size_t capacity = 16 * 1024 - 5;
     std::atomic<ChunkState> state;
     ChunkKind kind;
-    /// Execution: number of the thread or processor, from 1, threads in the order in which they appeared.
+    /// For execution: number of the thread or processor, from 1; threads in the order in which they appeared.
     std::uint32_t thread;
     std::atomic<std::uint32_t> owner;  ///< the kernel's number of the process that fills it
     std::atomic<std::uint32_t> count;  ///< definitions: words in use; execution: set when queued
@@ -87,8 +87,8 @@ enum class PartKind : std::uint32_t {
     process = 7
 };
 
-/// Code that QEMU translated. After the part come `code_bytes` bytes of the code, then `text_bytes` of the disassembly
-/// of its first instruction.
+/// Code that QEMU translated. It is followed by `code_bytes` bytes of the code, then `text_bytes` of the disassembly of
+/// its first instruction.
 struct BlockPart {
     PartKind kind = PartKind::block;
     std::uint32_t words{};  ///< words of this part, header included
@@ -108,7 +108,8 @@ struct PagePart {
 };
 inline constexpr std::uint32_t page_bytes = 4096;
 
-/// The origin of code that is about to run. The `name_bytes` of the file's name follow; none: no file.
+/// The origin of code that is about to run. The `name_bytes` of the file's name follow; if they are 0, there is no
+/// file.
 struct MapPart {
     PartKind kind = PartKind::map;
     std::uint32_t words{};
@@ -117,8 +118,8 @@ struct MapPart {
     std::uint32_t name_bytes{};
 };
 
-/// The program is about to unmap this memory: earlier reports about it no longer hold. Sent before the kernel unmaps
-/// it, since another thread may map other code there before the system call has returned.
+/// The program is about to unmap this memory, so earlier reports about it are no longer valid. Sent before the kernel
+/// unmaps it, since another thread may map other code there before the system call has returned.
 struct UnmapPart {
     PartKind kind = PartKind::unmap;
     std::uint32_t words{};
@@ -126,14 +127,14 @@ struct UnmapPart {
     std::uint64_t number{};  ///< of this report
 };
 
-/// The system call that an UnmapPart announced changed nothing: the reports that the part ended hold again.
+/// The system call that an UnmapPart announced changed nothing, so the earlier reports are valid again.
 struct StillMappedPart {
     PartKind kind = PartKind::still_mapped;
     std::uint32_t words{};
     std::uint64_t number{};  ///< of the UnmapPart
 };
 
-/// Where forked children are recorded: the rest of this chunk concerns this process, which at first has all blocks and
+/// If forked children are recorded: the rest of this chunk concerns this process, which at first has all blocks and
 /// mappings of its parent. Each of its chunks of definitions begins with this part; a chunk without it concerns the
 /// program.
 struct ProcessPart {
@@ -144,7 +145,7 @@ struct ProcessPart {
 };
 
 /// A thread's numbers in the kernel, written before its first chunk, and again when its name changes. Its name follows;
-/// none: the program's name.
+/// if that is empty, it is the program's name.
 struct ThreadPart {
     PartKind kind = PartKind::thread;
     std::uint32_t words{};

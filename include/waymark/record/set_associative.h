@@ -10,7 +10,7 @@ namespace waymark::record {
 class SetAssociative {
 public:
     SetAssociative(std::uint32_t entries, std::uint32_t ways);
-    /// The state of an entry, which becomes the most recent; null: it is not present.
+    /// The state of an entry, which becomes the most recent one; null if it is not present.
     [[nodiscard]] std::uint8_t* find(std::uint64_t tag) {
         Entry* const set = &entries_[(tag & mask_) * ways_];
         if (set->tag == tag && set->state != 0) return &set->state;
@@ -29,7 +29,7 @@ public:
         std::uint64_t tag;
         std::uint8_t state;  ///< 0: no entry had to leave
     };
-    /// Precondition: it is not present; `state` is not 0.
+    /// Precondition: the entry is not present; `state` is not 0.
     Evicted insert(std::uint64_t tag, std::uint8_t state);
 
 private:

@@ -1,4 +1,4 @@
-/// Signals of a Linux program as its trace shows them: which exception led into the kernel that delivered one.
+/// Signals of a Linux program in its trace: the exception that led into the kernel, which then delivered the signal.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ struct DeliveredSignal {
 
 struct SignalException {
     flow::ExceptionClass kind = flow::ExceptionClass::irq;
-    /// First instruction of the last entered block that did not complete; none: the block ran to its end.
+    /// First instruction of the last entered block that did not complete; nullopt: the block ran to its end.
     std::optional<std::uint32_t> end{};
     bool executed{};  ///< the instruction that raised it counts as executed, so execution does not continue at `back`
 };
-/// `held`: the last entered block, null if there is none. `undefined_executes`: flow::UnitFactory's.
+/// `held`: the last entered block, null if there is none. `undefined_executes`: the result of flow::UnitFactory.
 [[nodiscard]] SignalException exception_of(const DeliveredSignal& signal, const Code* held, bool undefined_executes);
 
 }  // namespace waymark::record

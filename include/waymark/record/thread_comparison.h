@@ -1,4 +1,4 @@
-/// The execution of each thread, decoded from trace of CPUs between which threads move: how often each address ran,
+/// The execution of each thread, decoded from the trace of CPUs between which threads move: how often each address ran,
 /// compared with the truth of the threads. The order between CPUs is not compared.
 #pragma once
 
@@ -29,7 +29,8 @@ public:
         std::uint64_t address{};
         std::int64_t more{};  ///< number of executions here minus those in the other
     };
-    /// The first address that ran more often than in `other`, or else less often; nothing: they are equal.
+    /// The first address that ran more often than in `other`, otherwise the first one that ran less often; nullopt:
+    /// they are equal.
     [[nodiscard]] std::optional<Change> difference(const ExecutedAddresses& other) const;
     /// The first address that ran more often than in `other`.
     [[nodiscard]] std::optional<Change> excess(const ExecutedAddresses& other) const;
@@ -43,13 +44,13 @@ struct ThreadExecution {
     ExecutedAddresses addresses;
     std::uint64_t instructions{};
 };
-/// By thread; executions of unknown threads are under `nothing`.
+/// Executions by thread; executions of unknown threads have the key nullopt.
 using ThreadExecutions = std::map<std::optional<std::uint32_t>, ThreadExecution>;
 
 /// Takes the decoded flow of one source, with the addresses of its own memory.
 class ThreadExecutionSink final : public flow::Sink {
 public:
-    /// The thread that a context names; nothing: it names none.
+    /// The thread that a context names; nullopt if it names none.
     using ThreadOf = std::function<std::optional<std::uint32_t>(const flow::Context&)>;
     explicit ThreadExecutionSink(ThreadOf thread_of) : thread_of_(std::move(thread_of)) {
         thread_ = thread_of_(flow::Context{});
@@ -66,12 +67,12 @@ private:
     std::uint64_t no_memory_ = 0;
 };
 
-/// Executions in the ranges of a truth. `comparable`: whether the code at an address is in a file; other code is left
-/// out, and its instructions are counted in `left_out`. Lost ranges are left out.
+/// Executions in the ranges of a truth. `comparable`: whether the code at an address is in a file; other code is
+/// omitted, and its instructions are counted in `left_out`. Lost ranges are omitted.
 [[nodiscard]] ThreadExecution execution_of(RangeReader& truth, const std::function<bool(std::uint64_t)>& comparable,
                                            std::uint64_t& left_out);
 
-/// The thread of a SourceTruth beside perf.data, `PID/TID`; nothing: it belongs to no thread.
+/// The thread of a SourceTruth next to perf.data, from its name `PID/TID`; nullopt: it does not belong to a thread.
 [[nodiscard]] std::optional<std::uint32_t> thread_of_truth(const SourceTruth& truth);
 
 }  // namespace waymark::record

@@ -23,9 +23,9 @@ namespace waymark::record {
 
 class TraceBuffers {
 public:
-    /// `ram_bytes`: number of bytes that each buffer keeps, the last ones, as the RAM of an ETB does; the RAM is
-    /// written out as a whole. 0: all bytes.
-    /// `sink`: each buffer is a sink like this instead, programmed by sink::program_of(). Precondition: its check().
+    /// `ram_bytes`: number of last bytes that each buffer keeps, like the RAM of an ETB; the RAM is written out as a
+    /// whole. 0: all bytes. `sink`: each buffer is a sink like this instead, programmed by sink::program_of().
+    /// Precondition: its check().
     TraceBuffers(std::uint64_t ram_bytes, std::optional<sink::SinkSetup> sink)
         : ram_bytes_(ram_bytes), setup_(std::move(sink)) {}
     TraceBuffers(const TraceBuffers&) = delete;
@@ -33,37 +33,37 @@ public:
     ~TraceBuffers();
 
     [[nodiscard]] bool is_open() const { return formatter_ != nullptr || sink_ != nullptr; }
-    /// Begins the next buffer. Errors: `unreadable`: the file cannot be created; the buffer is open all the same.
+    /// Begins the next buffer. Errors: `unreadable`: the file cannot be created; the buffer is open nevertheless.
     [[nodiscard]] Status open(std::filesystem::path file);
     /// Adds bytes of a source to the open buffer.
     void add(coresight::TraceId id, Bytes bytes);
-    /// For a sink: an edge of its trigger input, behind all bytes added so far.
+    /// For a sink: an edge of its trigger input, after all bytes added so far.
     void trigger();
-    /// Whether the sink stopped by its trigger, and takes no more bytes.
+    /// Whether the trigger stopped the sink, so that it takes no more bytes.
     [[nodiscard]] bool stopped() const { return sink_ && sink_->stopped(); }
-    /// The open sink; null: there is none.
+    /// The open sink; null if there is none.
     [[nodiscard]] const sink::Tmc* sink() const { return sink_.get(); }
     /// Fills up the last frame. Flushes and stops a sink, as software does before it reads.
     void flush();
-    /// Bytes of frames that are not written yet.
+    /// Number of bytes of frames that are not written yet.
     [[nodiscard]] std::size_t waiting() const { return frames_.size(); }
-    /// Writes whole frames: into the RAM if there is one, else into the file. Errors: `unreadable`, with errno's
+    /// Writes whole frames: into the RAM if there is one, otherwise into the file. Errors: `unreadable`, with errno's
     /// reason.
     [[nodiscard]] Status write();
-    /// Writes what RAM or sink holds, oldest frame first; nothing without one. Errors: `unreadable`.
+    /// Writes the contents of the RAM or sink, oldest frame first; does nothing if there is none. Errors: `unreadable`.
     [[nodiscard]] Status write_ram() const;
     /// Completes the open buffer.
     void close();
 
-    /// Bytes of whole frames in the open buffer's file, as far as write() wrote them.
+    /// Number of bytes of whole frames in the open buffer's file, as far as write() wrote them.
     [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
     /// Whether a RAM or sink keeps the trace, and write_ram() writes it.
     [[nodiscard]] bool in_memory() const { return ram_bytes_ != 0 || setup_.has_value(); }
 
     [[nodiscard]] bool wrapped() const { return replaced() != 0; }
-    /// Bytes of the open buffer that later bytes replaced.
+    /// Number of bytes of the open buffer that later bytes replaced.
     [[nodiscard]] std::uint64_t replaced() const;
-    /// Bytes of all buffers, and how many of them are still there.
+    /// Number of bytes sent to all buffers, and number of bytes that are still there.
     [[nodiscard]] std::uint64_t sent_bytes() const { return sent_ + frames_.size() + (sink_ ? sink_->written() : 0); }
     [[nodiscard]] std::uint64_t kept_bytes() const { return sent_bytes() - replaced_before_ - replaced(); }
 

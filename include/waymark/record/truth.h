@@ -1,8 +1,8 @@
-/// The truth beside a recording: the code that really executed, to check a decoder. `truth.txt` has per source the
-/// number of ranges and instructions and an ordered hash, as `flow::Totals` has; on request a file per source has every
-/// range.
+/// The truth beside a recording: the code that was really executed, to check a decoder. For each source, `truth.txt`
+/// has the number of ranges and instructions, and a hash that depends on their order, as in `flow::Totals`. On request
+/// a file for each source has every range.
 ///
-/// A range is what ran from one waypoint up to and including the next one, or up to an exception. Where the unit cuts a
+/// A range is the code from one waypoint up to and including the next one, or up to an exception. If the unit divides a
 /// long one in two (docs/spec/pft.md, 5.3), a comparison joins the pieces.
 #pragma once
 
@@ -30,7 +30,7 @@ struct TruthRange {
 };
 
 inline constexpr std::uint64_t truth_hash_start = 1469598103934665603U;
-/// The hash of flow::Totals, one range further.
+/// The hash of flow::Totals, extended by one range.
 [[nodiscard]] constexpr std::uint64_t truth_hash(std::uint64_t hash, std::uint64_t start, std::uint64_t end) {
     constexpr std::uint64_t prime = 1099511628211U;
     return ((hash ^ start) * prime ^ end) * prime;
@@ -42,12 +42,12 @@ struct SourceTruth {
     std::uint64_t ranges{}, instructions{};  ///< ranges and instructions to be found in the trace
     std::uint64_t hash = truth_hash_start;   ///< over these
     std::uint64_t lost_ranges{}, lost_instructions{};
-    /// Executed after the last waypoint, which no unit traces.
+    /// Code that ran after the last waypoint, which no unit traces.
     std::uint64_t unfinished_instructions{};
     std::string file{};  ///< file with every range, relative to the capture; empty: there is none
     bool wrapped{};      ///< its buffer did not hold all: only the end can be found in the trace
     bool stopped{};      ///< its buffer stopped before the source did: the end is not in the trace
-    /// Ranges that the unit was programmed not to trace (flow::SelectedBlocks).
+    /// Ranges that the programming of the unit excluded (flow::SelectedBlocks).
     std::uint64_t filtered_ranges{}, filtered_instructions{};
 
     void add(const TruthRange& range) {
@@ -72,21 +72,21 @@ struct Truth {
 inline constexpr const char* truth_file = "truth.txt";
 
 [[nodiscard]] std::string to_text(const Truth& truth);
-/// Errors: `bad_format`, naming the line.
+/// Errors: `bad_format`; the message names the line.
 [[nodiscard]] Result<Truth> truth_from_text(const std::string& text, const std::string& name);
 /// Errors: `not_found`, `unreadable`, `bad_format`.
 [[nodiscard]] Result<Truth> read_truth(const std::filesystem::path& folder);
-/// The same from one file, as the one beside perf.data (perf_truth_file).
+/// The same from one file, such as the file next to perf.data (perf_truth_file).
 [[nodiscard]] Result<Truth> read_truth_file(const std::filesystem::path& path);
 
-/// Writes ranges: a number for each distinct range, in LEB128. 0 introduces a new one (start, bytes, instructions) that
-/// gets the next number, counted from 2; 1 says that the next one was lost.
+/// Writes ranges: a number for each distinct range, in LEB128. 0 introduces a new range (start, bytes, instructions),
+/// which receives the next number, counted from 2; 1 means that the next range was lost.
 class RangeWriter {
 public:
     /// Errors: `unreadable`.
     [[nodiscard]] static Result<std::unique_ptr<RangeWriter>> create(const std::filesystem::path& path);
     void add(const TruthRange& range);
-    /// Writes buffered bytes; false once writing failed.
+    /// Writes buffered bytes; returns false if writing has failed.
     bool flush();
 
 private:
@@ -114,12 +114,12 @@ private:
     bool failed_ = false;
 };
 
-/// Reads ranges back, in constant memory except for one row per distinct range.
+/// Reads ranges back, in constant memory except for one row for each distinct range.
 class RangeReader {
 public:
     /// Errors: `not_found`, `unreadable`.
     [[nodiscard]] static Result<RangeReader> open(const std::filesystem::path& path);
-    /// The next range; nothing at the end, or where the file was cut off.
+    /// The next range; nullopt at the end, or at the place where the file was cut off.
     [[nodiscard]] std::optional<TruthRange> next();
 
 private:

@@ -1,4 +1,4 @@
-/// Where a bare-metal image has its vector tables: for these places QEMU's log shows how execution reached them.
+/// Finds the vector tables of a bare-metal image: for these places QEMU's log shows how execution reached them.
 #pragma once
 
 #include <vector>
@@ -10,9 +10,9 @@ namespace waymark::record {
 
 inline constexpr unsigned vector_table_bytes = 32;
 
-/// Places aligned to 32 bytes where five or more of eight words branch, in A32 or Thumb, among them the vectors of SVC,
-/// IRQ and at least one abort. Beside them the two where AArch32 has its table without VBAR: 0 and 0xffff0000. At most
-/// 64, ascending.
+/// Places aligned to 32 bytes at which five or more of eight words branch, in A32 or Thumb, including the vectors of
+/// SVC, IRQ and at least one abort; and the two places of the AArch32 table without VBAR: 0 and 0xffff0000. At most 64,
+/// ascending.
 [[nodiscard]] std::vector<Address> vector_tables(const image::MemoryMap& memory);
 
 }  // namespace waymark::record

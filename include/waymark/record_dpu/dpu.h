@@ -1,7 +1,7 @@
-/// Makes a capture of a Debug and Profiling Unit from what the threads of a 32-bit Arm program executed: the program
-/// stands in for a DSP core that the unit watches (docs/spec/dpu.md, 13.2). Instructions, their order in each thread,
-/// branches, accesses and system calls are the program's. Cycles, stalls and caches come from a modelled core, and
-/// one virtual core runs all threads, a chunk at a time, in the order in which the chunks were ended.
+/// Makes a capture of a Debug and Profiling Unit from the code that the threads of a 32-bit Arm program executed: the
+/// program stands in for a DSP core that the unit watches (docs/spec/dpu.md, 13.2). Instructions, their order in each
+/// thread, branches, accesses and system calls are real. Cycles, stalls and caches come from a modelled core. One
+/// virtual core runs all threads, a chunk at a time, in the order in which the chunks ended.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@
 
 namespace waymark::record {
 
-// How a recording ended, for DpuRecorder::finish().
+// Texts for the end of a recording, for DpuRecorder::finish().
 using capture::limited_run;
 using capture::whole_run;
 
@@ -65,10 +65,11 @@ public:
     [[nodiscard]] bool stopped() const override { return stopped_; }
     [[nodiscard]] const std::optional<Error>& failure() const override { return failure_; }
     /// Ends the recording: stops and drains the unit; writes buffer, description and truth. `ended`: `whole_run`, or a
-    /// sentence on why the recording ended before the program did.
+    /// sentence on why the recording ended before the program.
     [[nodiscard]] Status finish(std::string_view ended);
     [[nodiscard]] DpuRecorded recorded() const;
-    /// Nothing was recorded: removes the files of this recorder, and the folder if it made it; earlier files are back.
+    /// Nothing was recorded: removes the files of this recorder, and the folder if this recorder created it; earlier
+    /// files are restored.
     void discard();
 
 private:

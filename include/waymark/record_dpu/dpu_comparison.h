@@ -21,7 +21,7 @@ struct DpuFigure {
     std::uint64_t executed{}, decoded{};
 };
 
-/// What was compared.
+/// Numbers of compared items.
 struct DpuCompared {
     std::vector<DpuFigure> sums;         ///< in the order of output
     std::vector<DpuFigure> differences;  ///< the first ten of `different`
@@ -34,8 +34,8 @@ struct DpuCompared {
         false;  ///< all execution was traced and is there, so both sides must be equal; else the trace may contain less
 };
 
-/// Takes the elements of a trace, adds them up in the words of the truth, and compares. With losses, a filter or
-/// untraced parts of the run the trace has less than executed; more is always an error.
+/// Takes the elements of a trace, adds them up in the form of the truth, and compares. With losses, a filter or
+/// untraced parts of the run, the trace may have less than was executed; more is always an error.
 class DpuComparison final : public dpu::ElementSink {
 public:
     struct Setup {

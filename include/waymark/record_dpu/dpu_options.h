@@ -17,7 +17,7 @@
 
 namespace waymark::record {
 
-/// The modelled core: one instruction a cycle, and the causes of stalls.
+/// The modelled core: one instruction in each cycle, and the causes of stalls.
 struct CoreModel {
     std::uint32_t icache_kib = 16, dcache_kib = 32, ways = 4, line_bytes = 64;
     std::uint32_t miss_cycles = 20, flow_cycles = 2, os_cycles = 200, thrash_window = 10000, short_loop_max = 2;
@@ -37,7 +37,7 @@ struct CoreModel {
     }
     bool operator==(const CoreModel&) const = default;
 };
-/// Errors: `usage`, naming the number.
+/// Errors: `usage`; the message names the number.
 [[nodiscard]] Status set(CoreModel& model, std::string_view name, std::uint64_t value);
 [[nodiscard]] Status check(const CoreModel& model);
 [[nodiscard]] std::string to_text(const CoreModel& model);
@@ -53,11 +53,11 @@ struct Watchpoint {
     }
 };
 
-/// Who serves the unit's effects on the core (docs/spec/dpu.md, 5.9).
+/// The receiver of the unit's effects on the core (docs/spec/dpu.md, 5.9).
 enum class Service : std::uint8_t { line_0, line_1, debug };
 inline constexpr std::size_t services = 3;
 inline constexpr std::array all_services{Service::line_0, Service::line_1, Service::debug};
-/// `line 0`, `line 1`, `debug exceptions`.
+/// A name: `line 0`, `line 1`, `debug exceptions`.
 [[nodiscard]] std::string_view name(Service service);
 
 struct DpuOptions {
@@ -76,9 +76,9 @@ struct DpuOptions {
     std::optional<dpu::RegisterProgram> program{};  ///< instead of mode, events, initial, buffer, user_data, nexus
     std::vector<Address> marks{};                   ///< executing them is a MARK
     std::vector<Watchpoint> watchpoints{};
-    /// Writes of an interrupt line's service routine to the unit, once for each interrupt; of `debug`: writes of the
-    /// debug exception's handler. Without a routine the system acknowledges interrupts and does nothing else, and a
-    /// debug request puts the core into debug state, which ends the recording.
+    /// Writes to the unit by an interrupt line's service routine, once for each interrupt; for `debug`, writes by the
+    /// debug exception's handler. Without a routine the system only acknowledges interrupts, and a debug request puts
+    /// the core into debug state, which ends the recording.
     std::array<std::optional<dpu::RegisterProgram>, services> routines{};
     dpu::EonceSetup eonce{};              ///< set by resolve()
     std::vector<std::string> warnings{};  ///< set by resolve(): settings with probably unintended effects
@@ -96,9 +96,9 @@ struct DpuOptions {
 };
 /// Completes and checks. Errors: `usage`.
 [[nodiscard]] Status resolve(DpuOptions& options);
-/// `task`, `flow`, `raw`, `compressed`, `sample`, `edca5`, `user`, `user-raw`: modes as users name them.
+/// Trace modes by their names for users: `task`, `flow`, `raw`, `compressed`, `sample`, `edca5`, `user`, `user-raw`.
 [[nodiscard]] const std::vector<std::pair<std::string, dpu::TraceMode>>& dpu_modes();
-/// Event wires a recorded program drives, the unit's own included.
+/// Event wires that a recorded program drives, including the unit's own.
 [[nodiscard]] const std::vector<dpu::EventWire>& driven_wires();
 
 }  // namespace waymark::record

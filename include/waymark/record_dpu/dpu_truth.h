@@ -1,5 +1,5 @@
-/// The truth beside a recorded DPU capture (truth.txt): counted from the log of the program and not through the unit,
-/// to check the decoded trace.
+/// The truth beside a recorded DPU capture (truth.txt): counted from the log of the program, not from the unit's
+/// output, to check the decoded trace.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace waymark::record {
 
-/// Its name in the capture's folder.
+/// The name of its file in the capture's folder.
 inline constexpr const char* dpu_truth_file = "truth.txt";
 
 struct DpuTruth {
@@ -36,7 +36,7 @@ struct DpuTruth {
         std::uint64_t times{}, destinations{};  ///< the sum of the destinations' addresses
         bool operator==(const Change&) const = default;
     };
-    /// Where an interval began: a call, return, interrupt or return from one led there.
+    /// The beginning of an interval: the target of a call, return, interrupt or return from an interrupt.
     using Start = std::pair<Context, std::uint32_t>;
 
     bool complete = false;  ///< the program came to its own end
@@ -49,12 +49,12 @@ struct DpuTruth {
     std::map<Context, Counted> contexts{};  ///< times: stays
     std::optional<Start> first{};
     std::map<Start, Counted> intervals{};
-    /// Kind (`call`, `short-loop`, …) and source. Only changes that the EOnCE was set to trace.
+    /// Keyed by kind (`call`, `short-loop`, …) and source. Only changes that the EOnCE was programmed to trace.
     std::map<std::pair<std::string, std::uint32_t>, Change> changes{};
     std::vector<std::pair<std::uint8_t, std::uint32_t>> user_data{};  ///< ID and datum, in order
 };
 
-/// Errors: `not_found`: the folder has none, because the recorder did not come to its end or hardware made the capture;
+/// Errors: `not_found`: the folder has none, because the recorder did not finish or hardware made the capture;
 /// `bad_format`: a line is impossible in the truth of a DPU; the message names it.
 [[nodiscard]] Result<DpuTruth> read_dpu_truth(const std::filesystem::path& folder);
 /// The same from text; `name` is for messages.

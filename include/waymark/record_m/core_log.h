@@ -20,10 +20,10 @@ struct CoreRegisters {
     std::uint32_t xpsr{};
 };
 
-/// The condition that an IT block sets for the instruction, or nothing where it sets none (Thumb: bits 15 to 10 and 26
-/// to 25 of the XPSR).
+/// The condition that an IT block sets for the instruction; nullopt if there is none (Thumb: bits 15 to 10 and 26 to 25
+/// of the XPSR).
 [[nodiscard]] std::optional<std::uint32_t> it_condition(std::uint32_t xpsr);
-/// Whether a condition (0 to 14) holds by the flags of the XPSR.
+/// Whether a condition (0 to 14) is true with the flags of the XPSR.
 [[nodiscard]] bool holds(std::uint32_t condition, std::uint32_t xpsr);
 
 /// The number of the exception whose handler executes, by the XPSR; 0: the thread executes.
@@ -37,8 +37,8 @@ struct CoreInstruction {
     CoreRegisters before{};
 };
 
-/// Where execution continues after a completed instruction, as far as that follows from the instruction and the
-/// registers before it; nothing: the address comes from memory.
+/// The address at which execution continues after a completed instruction, as far as the instruction and the registers
+/// before it determine it; nullopt: the address comes from memory.
 [[nodiscard]] std::optional<std::uint32_t> next_of(const CoreInstruction& instruction);
 
 /// Whether the condition of a completed instruction held; true if it has none. Low-overhead loops (ARMv8.1-M) are taken
@@ -52,8 +52,8 @@ public:
     virtual void instruction(const CoreInstruction& instruction, std::uint32_t next) = 0;
     /// The instruction completed, and an interrupt came at its target, which the log does not show.
     virtual void lost(const CoreInstruction& instruction) = 0;
-    /// `preferred_return`: an EXC_RETURN value where the exception is chained to the one that ended; nothing: not
-    /// known. `vector`: address of the word that names the handler.
+    /// `preferred_return`: an EXC_RETURN value if the exception is chained to the one that ended; nullopt: not known.
+    /// `vector`: address of the word with the handler's address.
     virtual void exception(std::uint32_t number, std::optional<std::uint32_t> preferred_return, std::uint32_t handler,
                            std::uint32_t vector) = 0;
     /// An exception ended, and the interrupted code continues. `resumed`: the number of the exception whose handler
@@ -65,13 +65,13 @@ public:
     virtual void code(std::uint32_t address, Bytes bytes) = 0;
 };
 
-/// Text in pieces as they come → calls of the listener.
+/// Converts text, which arrives in pieces, to calls of the listener.
 class CoreLog {
 public:
     /// `listener` is borrowed.
     explicit CoreLog(CoreListener& listener) : listener_(listener) {}
     void feed(std::string_view text);
-    /// Why the rest of the log cannot be read; empty: it can.
+    /// The reason why the rest of the log cannot be read; empty: it can be read.
     [[nodiscard]] const std::string& problem() const { return problem_; }
     /// The log does not show the outcome of the last instruction.
     [[nodiscard]] bool amid_instruction() const { return waiting_.has_value(); }

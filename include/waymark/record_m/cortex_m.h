@@ -39,7 +39,7 @@ struct CortexMRecording {
 inline constexpr std::uint64_t least_mtb_bytes = 16, most_mtb_bytes = std::uint64_t{1} << 26;
 inline constexpr std::size_t most_watched_variables = 4;
 
-/// QEMU's machine for programs of this architecture, as image::ProgramKind names it; empty: none.
+/// QEMU's machine for programs of this architecture, in the spelling of image::ProgramKind; empty: none.
 [[nodiscard]] std::string machine_of(const std::string& architecture);
 
 /// Runs the program and makes a snapshot folder. `show` may be null. Errors: `usage`: options that exclude each other,

@@ -15,8 +15,8 @@ struct Store {
     friend bool operator==(const Store&, const Store&) = default;
 };
 
-/// Nothing where the instruction is no store, or its condition in an IT block failed. Stores of floating-point
-/// registers, which QEMU's log does not show, are left out; a store-exclusive is assumed to succeed.
+/// nullopt if the instruction is not a store, or its condition in an IT block failed. Stores of floating-point
+/// registers, which QEMU's log does not show, are omitted; a store-exclusive is assumed to succeed.
 [[nodiscard]] std::vector<Store> stores_of(const CoreInstruction& instruction);
 
 }  // namespace waymark::record

@@ -1,10 +1,10 @@
 /// A modelled machine: the effects of caches, TLBs and branch predictors on accesses and branches that really happened,
-/// and their times. A model, not a measurement: every number is MachineModel's, and the same accesses always give the
-/// same answers.
+/// and their times. This is a model, not a measurement: every number is in MachineModel, and the same accesses always
+/// give the same results.
 ///
-/// What it leaves out: prefetching, dependences between instructions (an operation issues after a time fixed by its
-/// kind), store buffers, bandwidth, page sizes beside one, instruction caches, and all that the kernel does. Caches
-/// work on virtual addresses, which one process makes the same.
+/// The model omits prefetching, dependences between instructions (an operation issues after a time fixed by its kind),
+/// store buffers, bandwidth, further page sizes, instruction caches, and all effects of the kernel. Caches work on
+/// virtual addresses, which makes no difference for one process.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct CounterRatio {
 };
 
 /// All numbers of the model. Latencies of caches and memory are cycles from issue to data. The defaults are near a
-/// Neoverse N1, whose data source codes (docs/spec/spe.md, section 4.7) the records carry.
+/// Neoverse N1, whose data source codes (docs/spec/spe.md, section 4.7) the records contain.
 struct MachineModel {
     struct Cache {
         std::uint32_t kib{}, ways{}, cycles{};
@@ -120,10 +120,10 @@ private:
 
 /// Sets one number by its name. Errors: `usage`.
 [[nodiscard]] Status set(MachineModel& model, std::string_view name, std::uint64_t value);
-/// Sets the numbers that a JSON object names; members of an object in it are named `object.member`. Errors: `usage`,
-/// naming the member.
+/// Sets the numbers in a JSON object; members of an object in it have names `object.member`. Errors: `usage`; the
+/// message names the member.
 [[nodiscard]] Status set_from_json(MachineModel& model, const std::string& json);
-/// Every number with its explanation, a line each.
+/// Every number with its explanation, one on each line.
 [[nodiscard]] std::string to_text(const MachineModel& model);
 /// Errors: `usage`: such a machine is impossible; the message names the number.
 [[nodiscard]] Status check(const MachineModel& model);
@@ -159,8 +159,8 @@ public:
     // ---- accesses and branches of operations
 
     enum class Kind : std::uint8_t { load, store, atomic };
-    /// A quick answer for the common access without any event: the same page as the one before, and the first level has
-    /// it. False, and nothing changed: call `access`. Precondition: `bytes` is not 0.
+    /// A fast answer for the common access without any event: the page is the same as before, and the first-level cache
+    /// has it. Returns false, without effect, for other accesses: then call `access`. Precondition: `bytes` is not 0.
     [[nodiscard]] bool is_quick(std::uint32_t cpu, Address address, std::uint32_t bytes, Kind kind) {
         Cpu& c = cpus_[cpu];
         const std::uint64_t line = address.value >> line_bits_;
@@ -171,7 +171,8 @@ public:
         return state != nullptr && (kind == Kind::load || *state == modified);
     }
     Accessed access(std::uint32_t cpu, Address address, std::uint32_t bytes, Kind kind);
-    /// A branch: true if it was mispredicted, which delays later operations. `next`: where execution continued.
+    /// A branch. Returns true if it was mispredicted, which delays later operations. `next`: the place where execution
+    /// continued.
     bool branch(std::uint32_t cpu, Address pc, const isa::A64Instruction& instruction, bool taken, Address next);
     /// Pages get frames in the order of their first access.
     [[nodiscard]] Address physical(Address address);

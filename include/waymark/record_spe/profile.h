@@ -1,10 +1,10 @@
-/// Makes a statistical profile from the execution of an AArch64 program's threads: a perf.data file as Linux would have
-/// written it with an SPE unit beside each CPU. Operations, their order, data addresses and branch outcomes are the
-/// program's; latencies, events and data sources come from the modelled machine (record/machine.h).
+/// Makes a statistical profile from the execution of an AArch64 program's threads: a perf.data file like one that Linux
+/// would have written with an SPE unit beside each CPU. Operations, their order, data addresses and branch outcomes are
+/// real; latencies, events and data sources come from the modelled machine (record/machine.h).
 ///
 /// Each thread runs on a CPU of the model. Threads are interleaved by the model's time, so that they meet in its caches
-/// as they would on a machine. The profile of one thread is always the same; with several, what each executes depends
-/// on how they really ran.
+/// as on a real machine. The profile of one thread is always the same; with several threads, it depends on how they
+/// really ran.
 #pragma once
 
 #include <array>
@@ -41,10 +41,10 @@ struct ProfilerOptions {
     std::uint64_t limit_instructions = 0;
 };
 
-/// Unit, machine and buffer. Errors: `usage`.
+/// Checks unit, machine and buffer. Errors: `usage`.
 [[nodiscard]] Status check(const ProfilerOptions& options);
 
-/// Counts of the profile so far: the truth with which records are compared. It is written beside the profile.
+/// Counts of the profile so far: the truth with which records are compared. It is written next to the profile.
 struct Profiled {
     std::uint64_t instructions{};
     std::array<std::uint64_t, 5> classes{};  ///< of these, by isa::A64Class
@@ -113,7 +113,8 @@ private:
     void define_thread(const ThreadPart& part, std::string_view name);
     void schedule(bool all);
     void run(Thread& t, std::uint64_t until);
-    /// Accounts for the block of `t.open`, now that the next place is known; none: its end is not a block's end.
+    /// Accounts for the block of `t.open`, now that the next place is known; nullopt: the code did not run to the end
+    /// of a block.
     void settle(Thread& t, std::optional<Address> next);
     void execute(Thread& t, const Block& block, std::uint32_t end, std::optional<Address> next);
     std::optional<Accessed> accesses(Thread& t, Memory memory, std::uint32_t index, std::size_t& from);

@@ -10,7 +10,7 @@
 
 namespace waymark::record {
 
-/// Runs `to.command` under QEMU. `show` may be null. Errors: `usage`: unit or machine options that are impossible;
+/// Runs `to.command` under QEMU. `show` may be null. Errors: `usage`: impossible options of unit or machine;
 /// `not_found`, `unsupported`: the program or QEMU; the errors of Profiler::create and run_qemu.
 [[nodiscard]] Result<RecordOutcome> record_profile(const ProfilerOptions& to, const std::string& sysroot,
                                                    const std::vector<std::string>& qemu_options,

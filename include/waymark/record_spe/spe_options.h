@@ -1,4 +1,4 @@
-/// The event of a statistical profile, and the programming of the unit that it asks for.
+/// The event of a statistical profile, and the unit's programming for it.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace waymark::record {
 
-/// How the unit is programmed; names and meaning as in perf's arm_spe events (docs/spec/spe.md, section 5.1).
+/// The programming of the unit; names and meaning as in perf's arm_spe events (docs/spec/spe.md, section 5.1).
 struct SpeOptions {
     std::uint32_t period = 4096;  ///< operations from sample to sample; the low 8 bits have no effect
     bool ts_enable = true, pa_enable = false, jitter = true;
     bool branch_filter = false, load_filter = false, store_filter = false;  ///< any: only these
     bool discard = false;                                                   ///< the unit profiles, and writes nothing
     bool simd_filter = false, float_filter = false;
-    /// The type must be exactly as its filter says, whatever the other filters keep.
+    /// With a mask, the type must equal the filter exactly, regardless of the other filters.
     bool branch_filter_mask = false, load_filter_mask = false, store_filter_mask = false, simd_filter_mask = false,
          float_filter_mask = false;
     std::uint64_t event_filter = 0;         ///< only operations with all of these events (4.5)
@@ -56,7 +56,8 @@ struct SpeOptions {
     /// Sets the registers as the driver does, except interval and buffer.
     void program(spe::Registers& registers) const;
 };
-/// `arm_spe/load_filter=1,min_latency=30/`, as perf has it; a name without a value is 1. Errors: `usage`.
+/// Parses an event in perf's notation: `arm_spe/load_filter=1,min_latency=30/`; a name without a value is 1. Errors:
+/// `usage`.
 [[nodiscard]] Status set_from_event(SpeOptions& options, std::string_view event);
 /// Errors: `usage`.
 [[nodiscard]] Status check(const SpeOptions& options);
