@@ -118,7 +118,7 @@ PageSection against_section(const Answers& before, const Against& against, Limit
         json.end_object();
     }
     json.end_array();
-    // In the form for programs: the page formats numbers itself.
+    // Uses the form for programs, since the page formats numbers itself.
     const Table& table = diff.view.table;
     const std::size_t rows = std::min<std::size_t>(table.size(), most_rows);
     json.key("table").begin_object();

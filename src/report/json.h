@@ -1,4 +1,4 @@
-/// Writes JSON in the form that the page reads: objects whose members are mostly columns of numbers.
+/// A report consists mostly of numbers: a comma and its number are appended at once.
 #pragma once
 
 #include <fmt/format.h>

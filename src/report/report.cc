@@ -80,7 +80,7 @@ Result<ReportSize> write_report(const Answers& answers, const ReportOptions& opt
               options.most_rows};
     head.remake();
 
-    // The largest part is reduced, by half at a time, until all fit.
+    // The largest part is reduced, by half at a time, until all parts fit.
     const std::uint64_t frame = options.page.size() + xml_text(answers.capture).size() + 1000;
     const std::uint64_t room = options.most_bytes > frame ? options.most_bytes - frame : 0;
     const auto used = [&] {

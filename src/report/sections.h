@@ -1,5 +1,5 @@
-/// The parts of a report's data. Each is a JSON object of its own, so that the page unpacks only what it shows, and a
-/// part that is too large can be written again alone. web/src/data/wire.ts reads them.
+/// The parts of a report's data. Each is a separate JSON object, so that the page unpacks only the parts that it shows,
+/// and a part that is too large can be written again alone. web/src/data/wire.ts reads them.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct PageSection {
 
 /// Samples and counters do not show that code did not run.
 [[nodiscard]] bool shows_coverage(const answers::Answers& answers);
-/// Executed code of each file and function, and code that did not run. `own`: up to which kind code counts as the
+/// Executed code of each file and function, and code that did not run. `own`: the last kind of code that counts as the
 /// program's.
 [[nodiscard]] PageSection coverage_section(const answers::Answers& answers, Limit most_rows, answers::CodeKind own);
 
@@ -46,7 +46,7 @@ struct PageSection {
 [[nodiscard]] PageSection steps_section(const answers::Answers& answers, const answers::Steps& steps, Limit most_ranges,
                                         bool is_window);
 
-/// Everything else, and `left_out` of the other sections as findings.
+/// All other data, and `left_out` of the other sections as findings.
 [[nodiscard]] PageSection head_section(const answers::Answers& answers, Limit most_rows, const Against* against,
                                        const std::vector<std::string>& left_out, answers::CodeKind own,
                                        const answers::Steps* steps, const Served* served = nullptr);

@@ -93,7 +93,7 @@ PageSection timeline_section(const Answers& answers, Limit most_slices, bool is_
     }
     const std::size_t most_marks = std::max<Limit>(100, most_slices / 4);
     const auto marks = greatest(timeline.marks.size(), most_marks, [&](std::size_t a, std::size_t b) {
-        // Lost flow comes first, since it limits the trust in the rest. Text that software wrote has no other place.
+        // Lost flow comes first, since it limits the trust in the rest. Text written by software is shown nowhere else.
         const TimelineMark &one = timeline.marks[a], &other = timeline.marks[b];
         const auto rank = [](const TimelineMark& m) {
             return m.kind == TimelineMark::Kind::gap ? 2 : m.kind == TimelineMark::Kind::user_data ? 1 : 0;
@@ -115,7 +115,7 @@ PageSection timeline_section(const Answers& answers, Limit most_slices, bool is_
     json.key("resolution").number(shortest);
     // Calls that are active at the beginning of the window are cut there.
     json.key("window").boolean(is_window);
-    // Functions that stand for exceptions, or whose caller was not seen, which single calls need.
+    // Functions that stand for exceptions, or whose caller was not seen: the view of single calls needs them.
     std::vector<bool> handlers(answers.functions.size()), resumed(answers.functions.size());
     for (const CallNode& node : answers.calls) {
         if (node.function >= handlers.size()) continue;

@@ -19,7 +19,7 @@ namespace {
 using analysis::FlowTimeline;
 using analysis::Work;
 
-/// Sees what a timeline that begins at a place has to know of what came before.
+/// Observes the facts about earlier flow that a timeline beginning at a place needs.
 class PlaceObserver final : public analysis::CallObserver {
 public:
     explicit PlaceObserver(bool cycles) : cycles_(cycles) {}
@@ -50,7 +50,7 @@ private:
     FlowTimeline::Before before_;
 };
 
-/// Counts the instructions of ranges on their way to the calls.
+/// Counts the instructions of ranges on their way to the sink for calls.
 class RanCounter final : public flow::Sink {
 public:
     explicit RanCounter(analysis::FlowSink& next) : next_(next) {}
@@ -96,7 +96,7 @@ public:
             fed_ += count;
         };
         while (at < bytes.size()) {
-            // Of the frame that a place lies in, all bytes have to be in this piece.
+            // All bytes of the frame that contains a place have to be in this piece.
             const std::uint64_t least = std::max(next_, framed_ ? begin + most_skipped : begin);
             if (fed_ < least) {
                 decode(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size() - at, least - fed_)));
@@ -132,7 +132,7 @@ public:
 private:
     static constexpr std::uint64_t most_skipped = 15;
 
-    /// Adds the place that was reached, if the whole state is known and there is room. `begin`: of the piece.
+    /// Adds the place that was reached, if the whole state is known and there is room. `begin`: beginning of the piece.
     bool add(std::uint64_t from, std::uint32_t length, std::uint64_t begin) {
         if (spreads_ && spread_.first()) return false;
         const std::optional<follow::CutMemory> memory = decoder_->memory();
@@ -147,7 +147,7 @@ private:
         append(bytes, point);
         kept_ += bytes.size();
         if (kept_ > fed_ / options_.one_part_of) {
-            // Later, when more was read.
+            // It is added later, when more bytes have been read.
             kept_ -= bytes.size();
             next_ = fed_ + options_.spacing / 4;
             return false;
@@ -155,7 +155,7 @@ private:
         index_.add(number_, std::make_shared<const Point>(std::move(point)));
         return true;
     }
-    /// Where reading has to begin: with the frame of the byte.
+    /// Sets the place where reading has to begin: at the beginning of the byte's frame.
     void set_place(Point& point, std::uint64_t begin) const {
         const auto in_buffer = [&](std::uint64_t at) { return stream_.offsets.capture(Offset{at}).value; };
         point.read_from = in_buffer(point.from);
@@ -195,11 +195,11 @@ bool has_source(const capture::Buffer& buffer, const pipeline::Source& source) {
 
 namespace {
 
-/// Instructions up to a place that is not behind the last timestamp before place `i`.
+/// Number of instructions up to a place that is not after the last timestamp before place `i`.
 std::uint64_t before_timestamp(const StreamPoints& s, std::size_t i) {
     const FlowTimeline::Anchor& last = s.points[i]->timeline.anchors.back();
     while (i-- > 0) {
-        // That place lies before it exactly if the timestamp is not known there.
+        // That place is earlier exactly if the timestamp is not known there.
         const std::vector<FlowTimeline::Anchor>& anchors = s.points[i]->timeline.anchors;
         if (anchors.empty() || anchors.back() != last) return s.points[i]->now().instructions;
     }
@@ -244,7 +244,7 @@ std::optional<analysis::FlowWindow> Index::window_of(std::string_view unit, std:
             const Point& p = *s.points[i];
             const std::vector<FlowTimeline::Anchor>& anchors = p.timeline.anchors;
             if (unit == "ticks" && anchors.empty()) continue;
-            // The last timestamp came before the place, up to which time has passed.
+            // The last timestamp came before the place, and time has passed since then.
             const std::uint64_t at = unit == "ticks" ? anchors.back().ticks : p.now().cycles;
             if (at <= begin) first = i == 0 || unit != "ticks" ? p.now().instructions : before_timestamp(s, i);
             if (at >= end) {
@@ -342,7 +342,7 @@ Status fill_index(Index& index, const pipeline::Session& session, const std::vec
         return nullptr;
     };
     pipeline::PieceReader reader(session, selected, make);
-    // Small pieces, so that what is known grows steadily and the end of the program need not wait.
+    // Small pieces, so that the known part grows steadily and the end of the program does not have to wait.
     constexpr std::size_t piece_bytes = std::size_t{1} << 20;
     while (!stop() && reader.step(piece_bytes)) continue;
     if (stop()) return Nothing{};

@@ -1,4 +1,4 @@
-// An index in a file: a header, the streams, and a hash of all that. Numbers are LEB128.
+// An index in a file: a header, the streams, and a hash of both. Numbers are LEB128.
 
 #define XXH_INLINE_ALL
 #include <fmt/format.h>
@@ -29,12 +29,12 @@ using analysis::CodeFunction;
 using analysis::KeptFrame;
 
 constexpr std::string_view magic = "waymark index 2\n";
-/// Of all versions.
+/// The beginning of the file in all versions.
 constexpr std::string_view magic_begins = "waymark index ";
-/// No index is larger, and no list in one is longer than its bytes.
+/// No index is larger, and no list in an index has more elements than bytes.
 constexpr std::uint64_t most_file_bytes = std::uint64_t{1} << 31;
 
-/// Both directions of a format described once: `Writer` appends what `Reader` takes.
+/// Both directions of a format that is described once: `Writer` appends what `Reader` reads.
 class Writer {
 public:
     explicit Writer(std::vector<std::uint8_t>& to) : to_(to) {}
@@ -110,7 +110,7 @@ public:
     template <class T, class Each>
     void list(std::vector<T>& all, Each&& each) {
         const std::uint64_t size = number();
-        // Each takes a byte at least.
+        // Each element takes at least a byte.
         if (size > from_.size()) ok_ = false;
         for (std::uint64_t i = 0; ok_ && i < size; ++i) each(all.emplace_back());
     }
@@ -131,7 +131,7 @@ private:
     bool ok_ = true;
 };
 
-// Each takes a Writer and what is const, or a Reader and what is not.
+// Each function takes a Writer and a const object, or a Reader and an object that is not const.
 
 void describe(auto& io, auto& number) requires std::is_arithmetic_v<std::remove_cvref_t<decltype(number)>> ||
     std::is_enum_v<std::remove_cvref_t<decltype(number)>> {
@@ -186,7 +186,7 @@ void describe_point(auto& io, auto& p) {
     describe_calls(io, p.calls);
 }
 
-/// Whether enumerators are some that there are: a damaged file may have others.
+/// Whether all enumerators exist: a damaged file may contain others.
 bool is_valid(const Point& p) {
     const auto function = [](const CodeFunction& f) {
         return f.kind <= CodeFunction::Kind::exception &&
@@ -365,7 +365,7 @@ Status check_index_file(const fs::path& file) {
 }
 
 Status write_index(const fs::path& file, const std::string& identity, const Index& index) {
-    // It may have come since.
+    // Another file may have been created meanwhile.
     WM_RETURN_IF_ERROR(check_index_file(file));
     std::vector<std::uint8_t> bytes(magic.begin(), magic.end());
     Writer writer(bytes);
@@ -384,7 +384,7 @@ Status write_index(const fs::path& file, const std::string& identity, const Inde
 
     std::error_code none;
     if (file.has_parent_path()) fs::create_directories(file.parent_path(), none);
-    // A file of the name "-" is one.
+    // A file with the name "-" is an ordinary file here.
     const fs::path place = file.has_parent_path() ? file : "." / file;
     WM_ASSIGN_OR_RETURN(const std::unique_ptr<capture::PlacedFile> out,
                         capture::PlacedFile::open(place.string(), {}, {.synced = true}));

@@ -20,7 +20,7 @@ using analysis::FlowWindow;
 using answers::Answers;
 using answers::Finding;
 
-/// A file as it was.
+/// A file's state when it was read.
 struct Pages::Seen {
     fs::path file;
     std::uint64_t bytes{};
@@ -37,7 +37,7 @@ Reply page_reply(std::shared_ptr<const std::string> page) { return {200, "text/h
 
 constexpr std::string_view loads_nothing = "default-src 'none';";
 
-/// A page that is sent may ask its server how far it is.
+/// A page that is sent may ask its server about the progress of reading.
 std::string served_page(std::string_view page) {
     std::string out(page);
     const std::size_t at = out.find(loads_nothing);
@@ -62,7 +62,7 @@ Pages::Pages(const pipeline::Session* session, std::vector<const pipeline::Sourc
     for (const fs::path& file : files) {
         std::error_code no_size, no_time;
         const Seen seen{file, fs::file_size(file, no_size), fs::last_write_time(file, no_time)};
-        // What was missing from the beginning on is a problem of the capture, and no change.
+        // A file that was missing from the beginning on is a problem of the capture, not a change.
         if (!no_size && !no_time) seen_.push_back(seen);
     }
     const bool flow = std::any_of(selected_.begin(), selected_.end(), [](const auto* s) { return s->has_flow(); });
@@ -82,7 +82,7 @@ void Pages::start(std::function<void(const std::string&)> say) {
 
 void Pages::stop() {
     {
-        // Whoever has found that it does not end yet waits by now.
+        // A thread that has found that reading continues is waiting by now.
         const std::scoped_lock lock(mutex_);
         stop_ = true;
     }
@@ -96,7 +96,7 @@ std::shared_ptr<const Index> Pages::index() const {
     return index_;
 }
 
-/// Why what was read is not the capture that is there now.
+/// The reason why the capture that was read is no longer the capture on disk.
 std::optional<std::string> Pages::changed() const {
     for (const Seen& seen : seen_) {
         std::error_code none;
@@ -131,7 +131,7 @@ void Pages::make_index() {
     index_failed_ = taken.error().message;
 }
 
-/// Once the index is complete. False: no other one is wanted until the end.
+/// Call it when the index is complete. Returns false if no other index is needed until the end.
 bool Pages::wait_for_rebuild() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return stop_ || rebuild_; });
@@ -155,7 +155,7 @@ Status Pages::take_index(const std::string& identity, const fs::path& file) {
     }();
     WM_RETURN_IF_ERROR(fill_index(*index, *session_, selected_, options_.index, [this] { return stop_.load(); }));
     if (!index->complete() || file.empty()) return Nothing{};
-    // Of a small capture it is made sooner than read.
+    // For a small capture, making an index is faster than reading it.
     constexpr std::uint64_t least_bytes = std::uint64_t{1} << 20;
     std::uint64_t bytes = 0;
     for (const StreamPoints& s : index->streams()) bytes += s.bytes;
@@ -178,9 +178,9 @@ void Pages::make_reports() {
             of = std::max(of, bytes);
         }
     for (std::uint64_t bytes = options_.first_bytes; !stop_; bytes *= 8) {
-        // A last part that is nearly all would only delay the whole.
+        // A last part that is nearly the whole capture would only delay the report of the whole.
         const bool whole = in_parts || bytes >= of / 2;
-        // What was asked to end reads no further.
+        // After a request to end, nothing more is read.
         const std::uint64_t most = whole ? std::numeric_limits<std::uint64_t>::max() : bytes;
         const pipeline::OpenBuffer open =
             [&](const capture::Buffer& buffer) -> Result<std::unique_ptr<capture::ByteStream>> {
@@ -194,7 +194,7 @@ void Pages::make_reports() {
         Result<std::shared_ptr<const std::string>> made = read ? Error{Errc::not_found, ""} : read.error();
         std::vector<Finding> health;
         if (read) {
-            // A window's page has findings of `complete` of its own.
+            // A window's page has separate findings from `complete`.
             health = read->health;
             options_.complete(*read);
             if (!whole)
@@ -234,7 +234,7 @@ Result<std::shared_ptr<const std::string>> Pages::page(Answers& answers, const a
     report::ReportOptions how = options_.report;
     report::Served served;
     served.part = part;
-    // A page of the beginning asks on: it says then whether reading came to the end.
+    // A page with the beginning continues to ask the server, which then reports whether reading came to the end.
     served.complete = !part && (index == nullptr || index->complete());
     if (index != nullptr) {
         served.instructions = index->instructions();
@@ -262,7 +262,8 @@ Reply Pages::report() {
     return refusal(503, "waymark serve ends");
 }
 
-/// After a window that did not begin where the index says. An index that this run made would be no other the next time.
+/// Whether a new index is needed, after a window that did not begin at the place in the index. An index that this run
+/// made would be the same the next time.
 bool Pages::wants_rebuild() {
     {
         const std::scoped_lock lock(mutex_);
@@ -273,7 +274,7 @@ bool Pages::wants_rebuild() {
     return true;
 }
 
-/// Of a window whose trace is not read yet. `when`: a clause.
+/// The reply for a window whose trace is not read yet. `when`: a clause.
 Reply Pages::not_read(std::uint64_t known, const std::string& when) const {
     const std::scoped_lock lock(mutex_);
     if (!index_failed_.empty())
@@ -293,7 +294,7 @@ Reply Pages::window(FlowWindow window) {
         return refusal(413, fmt::format("A window has at most {} instructions, and {} were asked for",
                                         grouped(options_.most_instructions), grouped(window.end - window.begin)));
     if (auto why = changed()) return refusal(409, std::move(*why));
-    // What is not read yet would take as long as reading it.
+    // Decoding trace that is not read yet would take as long as reading it.
     if (const std::uint64_t known = index->instructions(); !index->complete() && window.end > known)
         return not_read(known, fmt::format("those up to {} are", grouped(window.end)));
     auto read = window_answers(*session_, selected_, *index, window, options_.window);

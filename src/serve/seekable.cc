@@ -90,7 +90,7 @@ bool is_seekable(const capture::Buffer& buffer) {
         std::error_code none;
         if (!std::filesystem::is_regular_file(file, none)) return false;
         const auto opened = capture::open_bytes(file);
-        // Of a compressed file it is not known.
+        // The size of a compressed file is not known.
         return opened.has_value() ? (*opened)->size().has_value() : opened.error().code == Errc::bad_format;
     });
 }
@@ -99,7 +99,7 @@ Result<std::unique_ptr<capture::ByteStream>> open_at(const capture::Buffer& buff
                                                      std::optional<coresight::TraceId> id) {
     std::vector<std::uint8_t> first;
     if (point.amid_source && id) {
-        // docs/spec/pft.md, 6.1: padding, and then the trace ID of what follows.
+        // docs/spec/pft.md, 6.1: padding, and then the trace ID of the following bytes.
         first.resize(16);
         first[0] = 1;
         first[14] = static_cast<std::uint8_t>(id->value << 1 | 1);

@@ -1,4 +1,4 @@
-/// Buffers that are read from the middle on.
+/// Reads buffers from a place in the middle.
 #pragma once
 
 #include <atomic>
@@ -16,15 +16,17 @@ namespace waymark::serve {
 /// A decoder of the source that can begin at cuts, or null.
 [[nodiscard]] std::unique_ptr<follow::Cutting> cutting_decoder(const pipeline::Source& source, flow::BatchWriter& out);
 
-/// All its files are plain ones, as they stand.
+/// Whether all its files are ordinary, uncompressed files.
 [[nodiscard]] bool is_seekable(const capture::Buffer& buffer);
 
-/// The bytes of a buffer from a place on. Where a frame's first bytes are the source's own, a frame comes first that
-/// says so. Precondition: is_seekable(). Errors: a file is not there any more, or shorter.
+/// The bytes of a buffer from a place on. If the first bytes of a frame belong to the source itself, they follow a
+/// frame that contains the trace ID. Precondition: is_seekable(). Errors: a file no longer exists, or has become
+/// shorter.
 [[nodiscard]] Result<std::unique_ptr<capture::ByteStream>> open_at(const capture::Buffer& buffer, const Point& point,
                                                                    std::optional<coresight::TraceId> id);
 
-/// The first `most` bytes of a buffer; once `stop` is true, no more of them. Errors: the errors of opening it.
+/// The first `most` bytes of a buffer; the stream ends early when `stop` becomes true. Errors: the errors of opening
+/// it.
 [[nodiscard]] Result<std::unique_ptr<capture::ByteStream>> open_first(const capture::Buffer& buffer, std::uint64_t most,
                                                                       const std::atomic<bool>& stop);
 

@@ -29,7 +29,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A number that nobody guesses: 128 bits, in hexadecimal. Empty: the operating system gives none.
+/// A number that nobody can guess: 128 bits, in hexadecimal. Empty: the operating system provides none.
 std::string new_token() {
     std::array<unsigned char, 16> bytes{};
     std::ifstream random("/dev/urandom", std::ios::binary);
@@ -41,13 +41,13 @@ std::string new_token() {
 
 constexpr auto glance = std::chrono::milliseconds(50);  // between two looks at whether the server ends
 
-/// When the connection that this thread works on was accepted.
+/// The time at which the connection of this thread was accepted.
 thread_local Clock::time_point accepted_at{};
 
-/// Some threads, and some connections that wait for one; no more are accepted meanwhile.
+/// A fixed number of threads, and of connections that wait for a thread; no more are accepted meanwhile.
 class BoundedQueue final : public httplib::TaskQueue {
 public:
-    /// `ending`: of the server; then none waits for room any more.
+    /// `ending`: the server ends; then no connection waits for room any more.
     explicit BoundedQueue(const std::atomic<bool>& ending) : server_ends_(ending) {
         for (unsigned i = 0; i < threads; ++i) workers_.emplace_back([this] { work(); });
     }
@@ -101,14 +101,14 @@ private:
     std::vector<std::thread> workers_;
 };
 
-/// A connection whose requests have to be whole, and whose answers have to be taken, in bounded time. The library's own
-/// bounds each read and each write, so that a byte now and then would hold a thread for ever.
+/// A connection whose requests must be complete, and whose answers must be received, within a bounded time. The library
+/// itself only bounds each read and each write, so a client that sends single bytes could occupy a thread for ever.
 class Connection final : public httplib::Stream {
 public:
     Connection(socket_t socket, const std::atomic<bool>& ending, Clock::time_point accepted)
         : socket_(socket), ending_(ending), read_until_(accepted + whole_within) {}
 
-    /// Waits for the first byte of the next request. False: there is none.
+    /// Waits for the first byte of the next request. Returns false if there is none.
     bool next_request() {
         read_until_ = Clock::now() + next_within;
         if (at_ == held_ && !fill()) return false;
@@ -118,7 +118,7 @@ public:
         writes_since_.reset();
         return true;
     }
-    /// It ended, or what came is no use.
+    /// Whether the connection ended, or the received bytes are not a request.
     [[nodiscard]] bool failed() const { return failed_; }
 
     // Reads and writes wait themselves.
@@ -145,7 +145,7 @@ public:
             return count;
         }
     }
-    // Nothing asks for addresses.
+    // Has no effect, since nothing uses addresses.
     void get_remote_ip_and_port(std::string& ip, int& port) const override { no_address(ip, port); }
     void get_local_ip_and_port(std::string& ip, int& port) const override { no_address(ip, port); }
     [[nodiscard]] socket_t socket() const override { return socket_; }
@@ -158,7 +158,7 @@ private:
         ip.clear();
         port = 0;
     }
-    /// What is there already is taken at any time: the connection may have waited for a thread.
+    /// Bytes that have already arrived are accepted at any time: the connection may have waited for a thread.
     bool wait(short what, Clock::time_point until) {
         while (!failed_) {
             pollfd of{socket_, what, 0};
@@ -193,10 +193,10 @@ private:
     bool failed_ = false;
 };
 
-/// The library's server, over connections whose time is bounded.
+/// The library's server, with connections whose time is bounded.
 class BoundedServer final : public httplib::Server {
 public:
-    /// Ends all connections, and accepts no others. Answers that are being made go nowhere.
+    /// Ends all connections, and accepts no others. Answers in preparation are discarded.
     void end() {
         ending_ = true;
         stop();
@@ -220,7 +220,7 @@ private:
     std::atomic<bool> ending_{false};
 };
 
-/// Counts one while it lives.
+/// Counts one while the object exists.
 class Counted {
 public:
     explicit Counted(std::atomic<unsigned>& number) : number_(number) { ++number_; }
@@ -232,7 +232,7 @@ private:
     std::atomic<unsigned>& number_;
 };
 
-/// An address as numbers, which are the same however it is written. Empty: the text is no address. IPv4: 4 bytes;
+/// An address as numbers, which are the same for every notation. Empty: the text is not an address. IPv4: 4 bytes;
 /// IPv6: 16.
 std::vector<std::uint8_t> address_of(const std::string& text) {
     std::array<std::uint8_t, sizeof(in6_addr)> out{};
@@ -244,12 +244,13 @@ bool is_loopback(const std::vector<std::uint8_t>& address) {
     if (address.size() == sizeof(in_addr)) return address.front() == 127;
     return address == address_of("::1");
 }
-/// As it stands in a URL and in a Host header.
+/// An address in the form for a URL and a Host header.
 std::string in_url(const std::string& address) {
     return address.find(':') == address.npos ? address : "[" + address + "]";
 }
 
-/// Who a request may say that it asks. A page of another site that has its name lead to this machine says that name.
+/// The host names that a request may use. If the name of another site leads to this machine, a page of that site uses
+/// that name.
 class Hosts {
 public:
     Hosts(const std::string& address, std::uint16_t port)
@@ -266,7 +267,7 @@ public:
         const bool bracketed = host.starts_with('[') && host.ends_with(']');
         if (bracketed) host = host.substr(1, host.size() - 2);
         const std::vector<std::uint8_t> asked = address_of(host);
-        // RFC 3986, 3.2.2: only an address of IPv6 stands in brackets, and it always does.
+        // RFC 3986, 3.2.2: an IPv6 address is always in brackets, and no other address is.
         if (bracketed != (asked.size() == sizeof(in6_addr))) return false;
         if (!asked.empty()) return asked == address_ || !is_loopback(address_);
         return is_loopback(address_) ? host == "localhost" : !own_name_.empty() && host == own_name_;
@@ -286,7 +287,7 @@ private:
     std::string own_name_;
 };
 
-/// A number of instructions, in decimal digits alone.
+/// A number of instructions, which may only consist of decimal digits.
 std::optional<std::uint64_t> number_of(const httplib::Request& request, const char* name) {
     if (request.get_param_value_count(name) != 1) return {};
     const std::string text = request.get_param_value(name);
@@ -298,7 +299,7 @@ std::optional<std::uint64_t> number_of(const httplib::Request& request, const ch
 
 void give(httplib::Response& response, const Reply& reply) {
     response.status = static_cast<int>(reply.status);
-    // The text is shared by all who ask for it.
+    // All requests share the text.
     response.set_content_provider(reply.body->size(), reply.type,
                                   [body = reply.body](std::size_t at, std::size_t length, httplib::DataSink& sink) {
                                       return sink.write(body->data() + at, length);
@@ -312,7 +313,7 @@ void refuse(httplib::Response& response, int status, std::string why) {
 void set_limits(BoundedServer& server) {
     server.set_payload_max_length(1);
     server.set_tcp_nodelay(true);
-    // No other process may listen at the same port beside this one, as the library allows by default.
+    // No other process may listen at the same port, which the library allows by default.
     server.set_socket_options([](socket_t socket) {
         const int yes = 1;
         ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
@@ -372,7 +373,7 @@ Status serve(Pages& pages, const ServerOptions& options, const std::function<boo
         server.Get("/" + token + path, [&, counts, make](const httplib::Request& request, httplib::Response& response) {
             const Counted counted(working);
             make(request, response);
-            // A page that asks how far reading is may be one that nobody looks at.
+            // A page that asks about the progress of reading may be one that nobody looks at.
             if (counts) last = Clock::now().time_since_epoch().count();
         });
     };
@@ -405,10 +406,10 @@ Status serve(Pages& pages, const ServerOptions& options, const std::function<boo
         if (options.idle.count() != 0 && working == 0 && Clock::now() - before > options.idle) break;
     }
     const bool ended_itself = over;
-    // A server that does not run yet would not notice.
+    // A server that does not run yet would miss the request to end.
     while (!over && !server.is_running()) std::this_thread::sleep_for(pause);
     server.end();
-    // Whoever waits for the first page waits no longer.
+    // Threads that wait for the first page stop waiting.
     pages.stop();
     listener.join();
     if (ended_itself && died)

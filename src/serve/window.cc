@@ -26,11 +26,11 @@ namespace {
 using analysis::FlowSink;
 using analysis::FlowWindow;
 
-/// Gives everything to one sink, and the part that ran in the window alone to another, which counts.
+/// Passes everything to one sink, and only the part that ran in the window to another sink, which counts.
 class Divider final : public flow::Sink {
 public:
     Divider(flow::Sink& all, FlowSink& part, FlowWindow window) : all_(all), part_(part), window_(window) {}
-    /// The stream begins amid a longer one.
+    /// The stream begins in the middle of a longer one.
     void begin_behind(std::uint64_t ran, const flow::Context& context) {
         ran_ = ran;
         context_ = context;
@@ -68,7 +68,7 @@ private:
             flow::Range range = batch.ranges[i];
             const std::uint64_t each = batch.blocks[range.block()].instructions;
             std::uint32_t left = range.times;
-            // Executions that begin before the window, within it, and behind it.
+            // Executions that begin before the window, within it, and after it.
             const auto until = [&](std::uint64_t end) {
                 if (ran_ >= end || left == 0) return std::uint32_t{0};
                 if (each == 0) return left;
@@ -117,7 +117,7 @@ public:
           timeline_(source.configuration->cycle_counts(), options.most_slices, window),
           steps_(options.most_steps, &timeline_, window),
           all_(code_, offset, {.calls = true, .observer = &steps_}),
-          // A part of what repeats is not to be counted.
+          // A part of a repeat may be outside of the window, so repeats are not counted at once.
           part_(code_, offset, {.calls = true, .ways = true, .limits = {.repeats = {.none = true}}}),
           divider_(steps_, part_, window),
           spread_(divider_),
@@ -142,7 +142,7 @@ public:
         decode(bytes);
     }
     void reset(GapReason why) override {
-        // Before the place all is as it was.
+        // Before the place, nothing changes.
         if (point_ && !begun_) return;
         decoder_->reset(why);
         out_.flush();
@@ -160,19 +160,19 @@ public:
     [[nodiscard]] std::array<Offset, 2> pending() const override { return decoder_->pending(); }
     [[nodiscard]] bool amid_packet() override { return decoder_->amid_packet(); }
 
-    /// All of the window is decoded, and what shows where it ended.
+    /// Whether the whole window is decoded, and the place where it ended is known.
     [[nodiscard]] bool done() const {
         if (failed_) return true;
         if (divider_.ran() < window_.end || bytes_behind_ == 0) return false;
-        // With timestamps, up to the first one behind the window: it gives the pace before it. Where none came before a
-        // place, there are none.
+        // With timestamps, continues up to the first one after the window: it gives the pace before it. If no timestamp
+        // came before a place, there is no pace.
         const auto& anchors = timeline_.anchors();
         const bool timed =
             anchors.size() < 2 ? anchors.empty() && point_ != nullptr : anchors.back().at > timeline_.end();
         constexpr std::uint64_t enough = std::uint64_t{1} << 16;
         return bytes_behind_ >= enough || (timeline_.end() != 0 && timed);
     }
-    /// It did not begin where the index says that it does.
+    /// Whether the stream did not begin at the place in the index.
     [[nodiscard]] bool failed() const { return failed_; }
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
     [[nodiscard]] bool counts() const { return divider_.counts(); }
@@ -208,7 +208,7 @@ private:
         return true;
     }
     void decode(Bytes bytes) {
-        // Not far beyond the window.
+        // Reading does not continue far beyond the window.
         constexpr std::size_t most = std::size_t{1} << 12;
         while (!bytes.empty() && !done()) {
             const Bytes now = bytes.first(std::min(most, bytes.size()));
@@ -238,7 +238,7 @@ private:
     std::uint64_t bytes_ = 0, bytes_behind_ = 0;
 };
 
-/// Gives a consumer that is kept elsewhere to a reader.
+/// Passes a consumer that is stored elsewhere to a reader.
 class Borrowed final : public pipeline::Consumer {
 public:
     explicit Borrowed(WindowStream& to) : to_(to) {}
@@ -253,7 +253,7 @@ private:
     WindowStream& to_;
 };
 
-/// Reads as much of the stream as its window takes.
+/// Reads as much of the stream as its window needs.
 Status read_stream(const pipeline::Session& session, const capture::Buffer& buffer, WindowStream& stream,
                    const std::shared_ptr<const Point>& point, const std::function<bool()>& stop) {
     const auto make = [&](const pipeline::StreamInfo&) -> std::unique_ptr<pipeline::Consumer> {
@@ -279,7 +279,7 @@ void disassemble(answers::Answers& out, const std::deque<WindowStream>& streams)
     image::Disassembler disassembler;
     for (answers::Instruction& i : out.instructions)
         for (const WindowStream& s : streams) {
-            // In the first state that has something there, as in a whole report.
+            // Uses the first state that has memory there, as in a whole report.
             for (const bool ns : {false, true})
                 if (i.text.empty())
                     i.text = disassembler.text(*s.source().memory, {ns, false, {}, {}}, i.address, i.isa);

@@ -24,7 +24,7 @@ constexpr CtiRegister cti_registers[] = {{Cti::control, "CTICONTROL"},
                                          {Cti::choutstatus, "CTICHOUTSTATUS"},
                                          {Cti::gate, "CTIGATE"}};
 
-/// The number of the trigger that a register of such a row belongs to; none: it is in another row.
+/// The number of the trigger for a register in such a row; nullopt: it is in another row.
 bool in_row(std::uint32_t offset, std::uint32_t first, unsigned& number) {
     number = (offset - first) / 4;
     return offset >= first && offset % 4 == 0 && number < Cti::most;

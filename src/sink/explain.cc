@@ -58,13 +58,14 @@ private:
         out_.findings.push_back({effect, std::move(field), std::move(text), std::move(remedy), std::move(section)});
     }
     [[nodiscard]] bool circular() const { return kind_ == SinkKind::etb11 || value("MODE") == 0; }
-    /// The registers show that trace was written. They never show that none was: reading makes RRP equal to RWP.
+    /// Whether the registers show that trace was written. They never show that none was written: reading makes RRP
+    /// equal to RWP.
     [[nodiscard]] bool shows_trace() const {
         if (circular() && bit("STS", Sts::full)) return true;
         const auto written = value("RWP"), read = value("RRP");
         return written && read && *written != *read;
     }
-    /// The registers show that there is no trace left to read.
+    /// Whether the registers show that there is no trace left to read.
     [[nodiscard]] bool nothing_left() const {
         const auto written = value("RWP");
         return written && written == value("RRP") && value("STS") && !bit("STS", Sts::full);

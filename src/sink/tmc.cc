@@ -204,7 +204,7 @@ std::uint32_t Tmc::read_register(std::uint32_t offset) {
                    (stopped() ? Sts::ready | Sts::ft_empty : 0) | (capt_en_ && empty ? Sts::empty : 0);
         }
         case rrd: {
-            // A circular buffer is read after it is stopped; a software FIFO at any time.
+            // A circular buffer can be read after it is stopped; a software FIFO at any time.
             if ((mode_ == Mode::circular && !stopped()) || mode_ == Mode::hardware_fifo) return nothing_to_read;
             const std::uint64_t kept = std::min<std::uint64_t>(written_, size());
             const std::uint64_t oldest = mode_ == Mode::circular ? written_ - kept : 0;
@@ -291,7 +291,7 @@ void Tmc::write(coresight::TraceId id, Bytes bytes) {
             take(id, byte);
             continue;
         }
-        // Bypass: bytes are stored unformatted, in words; the rest waits for more.
+        // Bypass: bytes are stored unformatted, in words. An incomplete word waits for more bytes.
         frames_.push_back(byte);
         if (frames_.size() == 4) store();
     }

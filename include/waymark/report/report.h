@@ -1,5 +1,5 @@
-/// `answers::Answers` → one HTML file that a browser opens from disk: no network, no other file. The page itself is
-/// made from web/ when Waymark is built; this layer puts the data into it.
+/// Converts `answers::Answers` to one HTML file that a browser opens from disk: no network, no other file. The page
+/// itself is made from web/ when Waymark is built; this layer inserts the data.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace waymark::report {
 
-/// The page without data, as built from web/ into this library. Empty: the build had none, for the reason that
-/// `why_no_page` gives. Lives as long as the program.
+/// The page without data, as built from web/ into this library. Empty: the build has no page, for the reason in
+/// `why_no_page`. Lives as long as the program.
 [[nodiscard]] std::string_view built_in_page();
-/// Why there is no page, and how to get it, in two sentences; empty: there is one.
+/// The reason why there is no page, and how to get one, in two sentences; empty if there is a page.
 [[nodiscard]] std::string_view why_no_page();
 
-/// How many slices of the timeline are worth having for a file of `most_bytes`: a slice takes from 2 to 10 of them,
-/// and what does not fit in the end is merged. So the resolution grows with the file, until each call is a slice.
+/// The useful number of slices of the timeline for a file of `most_bytes`: a slice takes from 2 to 10 bytes, and slices
+/// that do not fit are merged. So the resolution grows with the file, until each call is a slice.
 [[nodiscard]] constexpr std::uint32_t slices_for(std::uint64_t most_bytes) {
     constexpr std::uint64_t bytes_a_slice = 10, least = 20'000, most = 10'000'000;
     const std::uint64_t slices = most_bytes / bytes_a_slice;
@@ -34,7 +34,7 @@ struct Against {
     const answers::DiffView& diff;
 };
 
-/// What a page that a server sends can ask the server for (waymark serve).
+/// The requests that a page from a server can make (waymark serve).
 struct Served {
     std::uint64_t instructions{};  ///< windows up to here can be asked for
     std::uint64_t most{};          ///< instructions of a window
@@ -45,7 +45,7 @@ struct Served {
 
 struct ReportOptions {
     std::uint64_t most_bytes = 10'000'000;  ///< of the file
-    /// How much of each kind a browser gets at most; the cheapest parts are left out first.
+    /// Maximum numbers of each kind for a browser; the cheapest items are omitted first.
     std::uint32_t most_slices = slices_for(10'000'000), most_calls = 200'000, most_instructions = 300'000,
                   most_rows = 20'000;
     std::string_view page = built_in_page();
@@ -59,13 +59,13 @@ struct ReportOptions {
 
 struct ReportSize {
     std::uint64_t bytes{};  ///< of the file
-    /// Parts that the file leaves out to stay within its bounds: the report's health names them.
+    /// Parts that the file omits to stay within its bounds: the report's health names them.
     std::uint32_t reductions{};
 };
 
-/// Writes the file. Its health names the parts that were left out to stay within the bounds of `options`.
-/// `unsupported`: there is no page; `usage`: the page lacks the places for data, or is itself larger than `most_bytes`.
-/// Nothing is written then.
+/// Writes the file. Its health names the parts that were omitted to stay within the bounds of `options`. `unsupported`:
+/// there is no page; `usage`: the page lacks the places for data, or is itself larger than `most_bytes`. Nothing is
+/// written then.
 [[nodiscard]] Result<ReportSize> write_report(const answers::Answers& answers, const ReportOptions& options,
                                               ByteSink& sink);
 

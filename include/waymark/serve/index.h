@@ -1,5 +1,6 @@
-/// Places in the streams of a capture at which decoding can begin, with all that is known there: so that any part of a
-/// long trace is decoded without what comes before it. Made in one pass, kept in a file, used while it grows.
+/// Places in the streams of a capture at which decoding can begin, with the whole state there, so that any part of a
+/// long trace is decoded without the trace before it. The index is made in one pass, stored in a file, and used while
+/// it grows.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,7 @@ struct Point {
     std::uint64_t ran{};         ///< instructions of ranges before the cut
     analysis::FlowTimeline::Before timeline{};
     analysis::KeptCalls calls{};
-    /// Instructions and cycles before the cut, with instructions that no range has.
+    /// Instructions and cycles before the cut, including instructions that are in no range.
     [[nodiscard]] const analysis::Work& now() const { return calls.stacks.now; }
     friend bool operator==(const Point&, const Point&) = default;
 };
@@ -48,29 +49,29 @@ struct StreamPoints {
 };
 
 struct IndexOptions {
-    /// Bytes of a stream between two places, at least: a place takes a few hundred bytes, so the index stays below 1 %
-    /// of the trace.
+    /// Minimum number of bytes of a stream between two places: a place takes a few hundred bytes, so the index stays
+    /// below 1 % of the trace.
     std::uint64_t spacing = std::uint64_t{1} << 17;
-    /// The places take at most that part of the bytes that were read.
+    /// The places take at most this part (1 / n) of the bytes that were read.
     std::uint64_t one_part_of = 100;
 };
 
-/// Safe for several threads: one adds, others ask.
+/// Thread-safe: one thread adds places, others look them up.
 class Index {
 public:
     explicit Index(std::vector<StreamPoints> streams) : streams_(std::move(streams)) {}
 
-    /// The last place of a stream that lies before the instruction; null: none, it has to be decoded from its
-    /// beginning.
+    /// The last place of a stream before the instruction; null if there is none, so that decoding has to begin at the
+    /// beginning of the stream.
     [[nodiscard]] std::shared_ptr<const Point> before(std::string_view buffer, std::string_view source,
                                                       std::uint64_t instruction) const;
-    /// How many instructions of each stream are known: of the stream that has most. A window that ends before can be
+    /// Number of instructions known so far, in the stream with the most. A window that ends before this number can be
     /// decoded.
     [[nodiscard]] std::uint64_t instructions() const;
     [[nodiscard]] bool complete() const;
-    /// Instructions that hold [begin, end) of an axis of the timeline in this unit: `instructions`, `cycles`, or
-    /// `ticks` of timestamps. Of several sources, the instructions of all. The window is up to one place of the index
-    /// longer on each side. Nothing: it is not known yet up to where the window is, since reading goes on.
+    /// Instructions that contain [begin, end) of an axis of the timeline in this unit: `instructions`, `cycles`, or
+    /// `ticks` of timestamps. With several sources, the instructions of all. The window is longer by up to one place of
+    /// the index on each side. nullopt: the end of the window is not known yet, since reading continues.
     [[nodiscard]] std::optional<analysis::FlowWindow> window_of(std::string_view unit, std::uint64_t begin,
                                                                 std::uint64_t end) const;
     /// Whether a timestamp came before any of the places.
@@ -79,7 +80,7 @@ public:
     /// Approximate size of the places in a file.
     [[nodiscard]] std::uint64_t bytes() const;
 
-    // For the pass.
+    // Used by the pass.
     void add(std::size_t stream, std::shared_ptr<const Point> point);
     void reached(std::size_t stream, std::uint64_t instructions, std::uint64_t bytes);
     void finish();
@@ -91,36 +92,37 @@ private:
     bool complete_ = false;
 };
 
-/// Why parts of this capture cannot be decoded alone; empty: they can. Then each part takes as long as all before it.
+/// The reason why parts of this capture cannot be decoded separately; empty: they can. Otherwise each part takes as
+/// long as everything before it.
 [[nodiscard]] std::string why_not_indexed(const pipeline::Session& session,
                                           const std::vector<const pipeline::Source*>& selected);
 
-/// An index without places, for the pass to fill. Precondition: why_not_indexed() is empty.
+/// An index without places, which the pass fills. Precondition: why_not_indexed() is empty.
 [[nodiscard]] std::shared_ptr<Index> new_index(const pipeline::Session& session,
                                                const std::vector<const pipeline::Source*>& selected);
-/// The pass. `stop` is asked now and then; true ends it early, and the index is not complete. Errors: a buffer that
-/// cannot be read to its end.
+/// Performs the pass. `stop` is called regularly; if it returns true, the pass ends early, and the index is not
+/// complete. Errors: a buffer cannot be read to its end.
 [[nodiscard]] Status fill_index(Index& index, const pipeline::Session& session,
                                 const std::vector<const pipeline::Source*>& selected, const IndexOptions& options,
                                 const std::function<bool()>& stop);
 
-/// What the files of a capture, the programs and the names are, as far as that can be known without reading all of
-/// them: sizes, times, and what begins and ends them. Another capture, or the same one decoded otherwise or by another
-/// version of Waymark, has another. Errors: a file is not there any more.
+/// The identity of the files of a capture, of the programs and of the names, as far as it can be determined without
+/// reading them completely: sizes, times, and the beginning and end of each file. It differs for another capture, for
+/// other options of decoding, and for another version of Waymark. Errors: a file no longer exists.
 [[nodiscard]] Result<std::string> identity_of(const pipeline::Session& session,
                                               const std::vector<const pipeline::Source*>& selected,
                                               std::string_view version, const IndexOptions& options);
 
-/// Reads an index of that identity, or gives why there is none: `not_found`; `bad_format`: damaged, or of another
-/// capture or another version.
+/// Reads an index with that identity. Errors: `not_found`; `bad_format`: damaged, or an index of another capture or
+/// version.
 [[nodiscard]] Result<std::shared_ptr<Index>> read_index(const std::filesystem::path& file, const std::string& identity);
-/// Whether an index may be written there: nothing is there, or an empty file, or an index of any version. Errors:
-/// `usage`: another file, which is left alone.
+/// Whether an index may be written there: there is no file, an empty file, or an index of any version. Errors: `usage`:
+/// another file, which stays unchanged.
 [[nodiscard]] Status check_index_file(const std::filesystem::path& file);
-/// Writes a complete index, atomically. Errors: as check_index_file() has; `unsupported`: it is too large; the file
-/// cannot be written.
+/// Writes a complete index, atomically. Errors: the errors of check_index_file(); `unsupported`: it is too large; the
+/// file cannot be written.
 [[nodiscard]] Status write_index(const std::filesystem::path& file, const std::string& identity, const Index& index);
-/// Where the index of a capture is kept: below XDG_CACHE_HOME, or .cache in HOME. Empty: neither is set.
+/// The place of a capture's index: below XDG_CACHE_HOME, or .cache in HOME. Empty: neither is set.
 [[nodiscard]] std::filesystem::path usual_index_file(const std::string& identity);
 
 /// The bytes of a place in a file, and back.

@@ -1,6 +1,6 @@
 /// The pages of a capture that a server sends: a report of the part of the run that was read so far, and reports of
-/// windows. Two threads work meanwhile: one makes the index, the other one the report of a beginning of the trace and
-/// then the report of the whole trace.
+/// windows. Meanwhile two threads work: one makes the index, the other makes the report of the beginning of the trace
+/// and then the report of the whole trace.
 #pragma once
 
 #include <atomic>
@@ -34,21 +34,21 @@ struct PagesOptions {
     WindowOptions window;
     IndexOptions index;
     std::filesystem::path index_file;  ///< where the index is kept; empty: at usual_index_file()
-    /// Makes the answers that a report of the run shows, or of its beginning, if not `whole`. `open` gives the bytes of
-    /// buffers; empty: they are read as they are. `stop` is asked now and then; once it gives true, any error will do.
-    /// Called by one thread at a time.
+    /// Makes the answers for a report of the run, or of its beginning if not `whole`. `open` returns the bytes of
+    /// buffers; if it is empty, they are read unchanged. `stop` is called regularly; after it has returned true, any
+    /// error is accepted. Called by one thread at a time.
     std::function<Result<answers::Answers>(const pipeline::OpenBuffer& open, bool whole,
                                            const std::function<bool()>& stop, answers::Steps& steps)>
         answers;
-    /// Adds what answers of any kind need to be shown, such as the text of sources. By several threads.
+    /// Adds data that answers of any kind need to be shown, such as the text of sources. Called by several threads.
     std::function<void(answers::Answers&)> complete;
     /// A window of more instructions is refused.
     std::uint64_t most_instructions = 20'000'000;
-    /// The first report is of that many bytes of each buffer; each further one of eight times as many.
+    /// Number of bytes of each buffer in the first report; each further report uses eight times as many.
     std::uint64_t first_bytes = std::uint64_t{1} << 17;
 };
 
-/// What a request gets.
+/// The reply to a request.
 struct Reply {
     unsigned status = 200;  ///< of HTTP
     std::string type = "text/plain; charset=utf-8";
@@ -63,30 +63,31 @@ public:
     Pages(const Pages&) = delete;
     Pages& operator=(const Pages&) = delete;
 
-    /// Begins to read. Sentences for whoever started it go to `say`, from other threads.
+    /// Begins to read. `say` receives sentences for the user who started the server, from other threads.
     void start(std::function<void(const std::string&)> say);
     /// Ends reading, whether it is done or not.
     void stop();
 
-    // For several threads.
+    // These functions are thread-safe.
 
-    /// The report of the run, or of its beginning; waits for the first one.
+    /// The report of the run, or of its beginning; waits for the first report.
     [[nodiscard]] Reply report();
-    /// The report of a window. Refused with a reason: an empty one, one that is too long, one that is not read yet, or
-    /// of a capture that is not what it was.
+    /// The report of a window. Refused with a reason: an empty window, one that is too long, one that is not read yet,
+    /// or a window of a capture that has changed.
     [[nodiscard]] Reply window(analysis::FlowWindow window);
-    /// The same, of a range of the timeline's axis in this unit: `instructions`, `cycles`, `ticks` or `ns`.
+    /// The same for a range of the timeline's axis in this unit: `instructions`, `cycles`, `ticks` or `ns`.
     [[nodiscard]] Reply window(std::string_view unit, std::uint64_t begin, std::uint64_t end);
-    /// How far reading is, as JSON: `complete` if it ended, and then why, in `failed`, if it did not come to the end.
+    /// The progress of reading, as JSON: `complete` if it has ended, and then `failed`, the reason if it did not come
+    /// to the end.
     [[nodiscard]] Reply status();
 
-    /// For tests: the index, null where there are no windows.
+    /// The index, for tests; null if there are no windows.
     [[nodiscard]] std::shared_ptr<const Index> index() const;
 
 private:
     struct Seen;
     void make_index();
-    /// Reads the index, or makes it. Gives why there is none.
+    /// Reads the index, or makes it. Returns the reason if there is none.
     [[nodiscard]] Status take_index(const std::string& identity, const std::filesystem::path& file);
     [[nodiscard]] bool wait_for_rebuild();
     [[nodiscard]] bool wants_rebuild();

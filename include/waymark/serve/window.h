@@ -1,5 +1,5 @@
-/// A part of a run, decoded alone: answers that are exact for it, with each call on the timeline, and all that ran to
-/// step through.
+/// A part of a run, decoded alone: answers that are exact for it, with each call on the timeline, and all executed code
+/// for stepping through it.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +31,10 @@ struct WindowAnswers {
 
 /// Decodes instructions [begin, end) of each source from the last place of the index before them. Timeline and steps
 /// equal the timeline and the steps of a whole decode with that window (pipeline::FlowAnswersOptions::window), except
-/// that the axis' note and uncertainty concern the timestamps that were read. All else counts the blocks whose
-/// execution began in the window. What did not run in the window is not observed. Errors: `not_found`: nothing ran
-/// there; `bad_format`: the trace is not what it was when the index was made; a file is not there any more, or it was
-/// ended early.
+/// that the axis' note and uncertainty concern the timestamps that were read. All other answers count the blocks whose
+/// execution began in the window. Code that did not run in the window is not observed. Errors: `not_found`: nothing ran
+/// there; `bad_format`: the trace has changed since the index was made; a file no longer exists, or decoding was ended
+/// early.
 [[nodiscard]] Result<WindowAnswers> window_answers(const pipeline::Session& session,
                                                    const std::vector<const pipeline::Source*>& selected,
                                                    const Index& index, analysis::FlowWindow window,

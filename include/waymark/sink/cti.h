@@ -27,9 +27,9 @@ namespace waymark::sink {
 struct CtiConfig {
     unsigned triggers = 8;  ///< inputs, and as many outputs; 1 to 32
     unsigned channels = 4;  ///< 1 to 32
-    /// Outputs whose receiver acknowledges them, bit n for output n; the others stay active until CTIINTACK.
+    /// Outputs whose receiver acknowledges them: bit n for output n. The other outputs stay active until CTIINTACK.
     std::uint32_t acknowledged = 0;
-    /// Whether there can be such an interface. `usage`.
+    /// Whether such an interface can exist. Errors: `usage`.
     [[nodiscard]] Status check() const;
 };
 
@@ -37,12 +37,12 @@ class Ctm;
 
 class Cti {
 public:
-    /// Offsets; of `inen` and `outen` the first of one for each trigger.
+    /// Offsets. `inen` and `outen` are the offsets of the first register of a row with one for each trigger.
     static constexpr std::uint32_t control = 0x000, intack = 0x010, appset = 0x014, appclear = 0x018, apppulse = 0x01c,
                                    inen = 0x020, outen = 0x0a0, triginstatus = 0x130, trigoutstatus = 0x134,
                                    chinstatus = 0x138, choutstatus = 0x13c, gate = 0x140;
     static constexpr unsigned most = 32;  ///< triggers, channels
-    /// `CTIINEN4`; empty: there is no such register.
+    /// A name such as `CTIINEN4`; empty if there is no such register.
     [[nodiscard]] static std::string register_name(std::uint32_t offset);
 
     /// Precondition: `config.check()`.
@@ -50,17 +50,18 @@ public:
     Cti(const Cti&) = delete;
     Cti& operator=(const Cti&) = delete;
 
-    /// Bits without a trigger or channel are ignored. Empty: done; else the mistake of the access.
+    /// Bits without a trigger or channel are ignored. Returns the mistake of the access; empty if there is none.
     std::string write_register(std::uint32_t offset, std::uint32_t value);
     /// Write-only and missing registers read as 0.
     [[nodiscard]] std::uint32_t read_register(std::uint32_t offset) const;
     /// The registers that a debugger would save.
     [[nodiscard]] std::vector<RegisterValue> registers() const;
 
-    /// The level of a trigger input. Precondition: `number` is one.
+    /// Sets the level of a trigger input. Precondition: there is an input `number`.
     void set_trigger_in(unsigned number, bool active);
     [[nodiscard]] bool trigger_out(unsigned number) const { return (outputs_ >> number & 1U) != 0; }
-    /// Called at each edge of a trigger output, with its number and its level then. It must not call this interface.
+    /// The function is called at each edge of a trigger output, with the output's number and new level. It must not
+    /// call this interface.
     void on_trigger_out(std::function<void(unsigned number, bool active)> called) { called_ = std::move(called); }
 
 private:
@@ -69,10 +70,10 @@ private:
     [[nodiscard]] std::uint32_t trigger_bits() const { return bits(config_.triggers); }
     [[nodiscard]] std::uint32_t channel_bits() const { return bits(config_.channels); }
     [[nodiscard]] static std::uint32_t bits(unsigned count) { return count >= most ? ~0U : (1U << count) - 1; }
-    /// Channels that are active by this interface itself, before the gate.
+    /// Channels that this interface itself activates, before the gate.
     [[nodiscard]] std::uint32_t own_channels() const;
     [[nodiscard]] std::uint32_t channels_out() const { return own_channels() & gate_; }
-    /// What changed here reaches the others, and from there the outputs.
+    /// Passes changes here to the other interfaces, and from there to their outputs.
     void settle();
     /// Outputs follow the channels.
     void map_outputs();

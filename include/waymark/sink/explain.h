@@ -1,4 +1,4 @@
-/// Why a trace buffer is empty, wrapped or ends early, from its registers, in the same words as units.
+/// Explains why a trace buffer is empty, wrapped or ends early, from its registers, in the same words as for units.
 #pragma once
 
 #include <optional>
@@ -11,10 +11,11 @@
 
 namespace waymark::sink {
 
-/// The kind of buffer that a snapshot names so: `ETB`, `TMC-ETF`, `TMC ETR`, in any case; none: it is no such type.
+/// The kind of buffer for a name in a snapshot: `ETB`, `TMC-ETF`, `TMC ETR`, in any case; nullopt: it is not such a
+/// type.
 [[nodiscard]] std::optional<SinkKind> kind_of(std::string_view type);
 
-/// Sections are of docs/spec/tmc.md. Registers have the names that Tmc::register_name gives, in any case. Missing
+/// Sections refer to docs/spec/tmc.md. Registers have the names that Tmc::register_name returns, in any case. Missing
 /// registers are not judged. `saved`: there are bytes that may have come from this buffer, so that capture was on
 /// before the registers were read.
 [[nodiscard]] protocol::UnitExplanation explain(SinkKind kind, const std::vector<RegisterValue>& registers,

@@ -14,7 +14,7 @@
 
 namespace waymark::sink {
 
-/// Of a buffer as options name it: `etb` (the older ETB), `tmc-etb`, `tmc-etf`, `tmc-etr`.
+/// The name of a buffer in options: `etb` (the older ETB), `tmc-etb`, `tmc-etf`, `tmc-etr`.
 struct SinkName {
     std::string_view name;
     SinkKind kind;
@@ -24,11 +24,11 @@ struct SinkName {
 /// A buffer that keeps the newest trace.
 struct SinkSetup {
     TmcConfig buffer;
-    /// The capture stops when this number of bytes was stored after the trigger; a multiple of 4, from 4 to
-    /// most_after_trigger(). None: it stops when software stops it.
+    /// Number of bytes stored after the trigger at which the capture stops; a multiple of 4, from 4 to
+    /// most_after_trigger(). nullopt: it stops when software stops it.
     std::optional<std::uint64_t> after_trigger{};
-    /// With more, the mark of the trigger would be overwritten: until the buffer has stopped, the rest of a frame and
-    /// what the formatter still holds follow.
+    /// With a larger number, the mark of the trigger would be overwritten: before the buffer stops, it also stores the
+    /// rest of a frame and the contents of the formatter.
     [[nodiscard]] std::uint64_t most_after_trigger() const { return buffer.memory_bytes - 2 * coresight::frame_bytes; }
     /// Errors: `usage`: the size or address of the buffer, or `after_trigger`, is impossible; the message gives the
     /// possible values.
@@ -38,12 +38,12 @@ struct SinkSetup {
 /// Precondition: `setup.check()`. Its `disable` flushes and stops; then the trace is read. `release` follows (4.1).
 [[nodiscard]] flow::ComponentProgram program_of(const SinkSetup& setup);
 
-/// One input of a funnel opened, the others closed. `port` is 0 to 7.
+/// Opens one input of a funnel, and closes the others. `port` is 0 to 7.
 [[nodiscard]] flow::ComponentProgram funnel_program(unsigned port);
-/// Funnel Control; bit n opens input n, bits 11 to 8 are the least time that an input holds the funnel.
+/// Funnel Control: bit n opens input n; bits 11 to 8 are the minimum time for which an input holds the funnel.
 inline constexpr unsigned funnel_control = 0x000;
 
-/// The registers of a buffer that nobody has programmed: its software lock is set. `tmc` is borrowed.
+/// The registers of a buffer that was not programmed: its software lock is set. `tmc` is borrowed.
 [[nodiscard]] std::unique_ptr<flow::RegisterPort> locked_port(Tmc& tmc);
 
 }  // namespace waymark::sink

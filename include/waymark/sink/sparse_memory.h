@@ -1,4 +1,4 @@
-/// Memory of any size that takes only what is written to it.
+/// Memory of any size that takes only as much room as was written to it.
 #pragma once
 
 #include <array>

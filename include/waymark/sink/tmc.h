@@ -1,11 +1,14 @@
-/// A trace buffer as a model: ETB, and TMC as ETB, ETF or ETR, with its registers (docs/spec/tmc.md). Formatter,
+/// A trace buffer as a model: ETB, and TMC as ETB, ETF or ETR, with its registers (docs/spec/tmc.md): formatter,
 /// memory, trigger counter, flush and stop; circular buffer and both FIFO modes.
 ///
 ///     Tmc tmc({.kind = SinkKind::etr, .memory_bytes = 64 * 1024, .base = 0x80000000});
 ///     tmc.write_register(Tmc::ffcr, Ffcr::en_ft | Ffcr::en_ti | Ffcr::stop_on_trig_evt);
 ///     tmc.write_register(Tmc::trg, 1023);
 ///     tmc.write_register(Tmc::ctl, 1);
-///     tmc.write(TraceId{0x10}, bytes); …; tmc.trigger(); …
+///     tmc.write(TraceId{0x10}, bytes);
+///     …
+///     tmc.trigger();
+///     …
 ///     if (tmc.stopped()) write_file(tmc.contents());
 #pragma once
 
@@ -56,7 +59,7 @@ struct TmcConfig {
     SinkKind kind = SinkKind::etb;
     std::uint64_t memory_bytes = 64 * 1024;  ///< a multiple of 16; of an ETR the size programmed in RSZ
     std::uint64_t base = 0;                  ///< ETR: DBA, the address of the memory
-    /// Whether such a buffer is possible. `usage`.
+    /// Whether such a buffer is possible. Errors: `usage`.
     [[nodiscard]] Status check() const;
 };
 
@@ -66,7 +69,7 @@ public:
                                    ctl = 0x020, rwd = 0x024, mode = 0x028, lbuflevel = 0x02c, cbuflevel = 0x030,
                                    bufwm = 0x034, rrphi = 0x038, rwphi = 0x03c, axictl = 0x110, dbalo = 0x118,
                                    dbahi = 0x11c, ffsr = 0x300, ffcr = 0x304, pscr = 0x308;
-    /// The name of the register at an offset; empty: there is none.
+    /// The name of the register at an offset; empty if there is none.
     [[nodiscard]] static std::string_view register_name(std::uint32_t offset);
 
     /// Precondition: `config.check()`.
@@ -76,8 +79,8 @@ public:
 
     // ---- registers
 
-    /// Writes that the specification leaves UNPREDICTABLE change nothing; the sentence explains the mistake and the
-    /// remedy. Empty: the write was legal.
+    /// Writes that the specification leaves UNPREDICTABLE change nothing; the returned sentence explains the mistake
+    /// and the remedy. Empty: the write was legal.
     std::string write_register(std::uint32_t offset, std::uint32_t value);
     /// Reading RRD takes a word out of the memory; without one it is 0xffffffff.
     [[nodiscard]] std::uint32_t read_register(std::uint32_t offset);
@@ -86,7 +89,7 @@ public:
 
     // ---- trace
 
-    /// Bytes that are not accepted, since capture is off or stopped or a FIFO is full, are lost and counted:
+    /// Bytes that are not accepted, because capture is off or stopped or a FIFO is full, are lost and counted in
     /// `refused_bytes`.
     void write(coresight::TraceId id, Bytes bytes) override;
     /// The sources were flushed, and all their bytes were written (FLUSHIN, FFCR.FlushMan and a flush by a trigger).
@@ -98,7 +101,7 @@ public:
     [[nodiscard]] bool stopped() const { return state_ != State::running; }
     /// The trigger counter has counted down: the Trigger Event.
     [[nodiscard]] bool triggered() const { return triggered_; }
-    /// Bytes of frames stored up to the trigger, and in all.
+    /// Number of bytes of frames stored before the trigger, and in total.
     [[nodiscard]] std::optional<std::uint64_t> trigger_at() const { return trigger_at_; }
     [[nodiscard]] std::uint64_t written() const { return written_; }
     /// Bytes of sources that were not accepted.
@@ -107,14 +110,14 @@ public:
 
     // ---- memory
 
-    /// Size of the memory; of an ETR as RSZ has it. The model holds only pages that were written.
+    /// Size of the memory; for an ETR the value of RSZ. The model stores only pages that were written.
     [[nodiscard]] std::uint64_t memory_bytes() const { return size(); }
     /// The bytes for a reader: the oldest byte first, without bytes that were never written or already read.
     [[nodiscard]] std::vector<std::uint8_t> contents() const;
-    /// The same after a wrap as drivers pass it on: the first 16 bytes replaced by a barrier of four full syncs, so
-    /// that no reader continues what came before (4.3).
+    /// The same after a wrap in the form in which drivers pass it on: a barrier of four full syncs replaces the first
+    /// 16 bytes, so that no reader continues the lost trace before them (4.3).
     [[nodiscard]] std::vector<std::uint8_t> contents_with_barrier() const;
-    /// Hardware FIFO mode: frames that leave towards the next sink, whole frames up to `most` bytes.
+    /// Hardware FIFO mode: frames that leave for the next sink, whole frames up to `most` bytes.
     [[nodiscard]] std::vector<std::uint8_t> drain(std::uint64_t most);
 
 private:
@@ -130,7 +133,7 @@ private:
     void stop();
     [[nodiscard]] std::uint64_t fill() const { return written_ - read_; }
     [[nodiscard]] bool is_fifo() const { return mode_ != Mode::circular; }
-    /// Room for the frame being filled and the next one.
+    /// Whether there is room for the frame being filled and the next one.
     [[nodiscard]] bool has_room() const { return !is_fifo() || fill() + 2 * coresight::frame_bytes <= size(); }
     [[nodiscard]] std::uint64_t size() const { return config_.memory_bytes; }
     void note_level();
