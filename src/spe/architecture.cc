@@ -12,12 +12,12 @@ constexpr bool from(const Architecture& a, Version version) { return a.version >
 bool modern(const State& s) { return s.arch.revision == Revision::modern; }
 std::uint8_t current_el(const State& s) { return s.regs.pstate.el; }
 
-/// EL2 can be used in Secure state.
+/// Whether EL2 can be used in Secure state.
 bool secure_el2_enabled(const State& s) {
     return s.arch.el2 && s.arch.secure_el2 && (!s.arch.el3 || s.regs.scr_el3.eel2);
 }
 
-/// Whether EL2 can own a buffer of this Security state: in the first revision never a Secure one (3.2).
+/// Whether EL2 can own a buffer of this Security state; in the first revision never a Secure buffer (3.2).
 bool el2_can_own(const State& s, SecurityState state) {
     return HaveEL(s, EL2) && (state != Secure || (modern(s) && secure_el2_enabled(s)));
 }
@@ -36,8 +36,8 @@ Why nspb(std::string_view row, std::string_view text, const State& s) {
                 {{{"MDCR_EL3.NSPBE", s.regs.mdcr_el3.nspbe}, {"SCR_EL3.NSE", s.regs.scr_el3.nse}}},
                 state == Realm};
     Why why{row, text, {{{"MDCR_EL3.NSPB", s.regs.mdcr_el3.nspb}, {"SCR_EL3.NS", s.regs.scr_el3.ns}}}};
-    // If the field has this value already, no field helps: a Realm's buffer in the first revision, a Secure one without
-    // Secure state.
+    // If the field already has this value, no field helps: the buffer of a Realm in the first revision, or a Secure
+    // buffer without Secure state.
     if (s.regs.mdcr_el3.nspb != nspb_of(state)) why.remedy = nspb_of(state);
     return why;
 }
@@ -315,7 +315,7 @@ Decision<bool> CollectPhysicalAddress(const State& s) {
 
 namespace {
 
-/// The effective value of PMSCR_ELx.PCT: one bit without FEAT_ECV, a choice where it is reserved.
+/// The effective value of PMSCR_ELx.PCT: one bit without FEAT_ECV, a choice if the value is reserved.
 std::uint8_t effective_pct(const State& s, std::uint8_t pct, Consultations& consulted) {
     if (!s.arch.ecv) return pct & 0b01;
     if (pct != 0b10) return pct;

@@ -20,7 +20,7 @@ struct PendingSample {
     std::optional<TimeStamp> timestamp_at_end{};
 };
 
-/// Collects what the unit records, and the state it needs for that besides the registers.
+/// Collects the data for a record, and the state that is needed for this besides the registers.
 class SampleCollector {
 public:
     /// Both are borrowed.
@@ -29,12 +29,12 @@ public:
     /// `member`: number of members of the population so far, including this one.
     [[nodiscard]] PendingSample begin(const Executed& op, std::uint64_t member);
 
-    /// Adds what the record says about the end of the operation.
+    /// Adds the record's data about the end of the operation.
     void complete(PendingSample& sample) const {
         if (sample.timestamp_at_end) sample.record.timestamp = ticks(*sample.timestamp_at_end, sample.end);
     }
 
-    /// A branch was taken: the next record may name it as the previous branch (FEAT_SPE_PBT).
+    /// A branch was taken: the next record may contain it as the previous branch (FEAT_SPE_PBT).
     void taken(const BranchTarget& target, bool enabled);
 
     void set_context(std::uint32_t el1, std::uint32_t el2) {

@@ -19,7 +19,7 @@ std::uint64_t load(const std::uint8_t* at) {
 
 constexpr std::uint8_t no_column = 0xff;
 
-/// The column that the packet of each one-byte header fills, if any.
+/// The column for the packet of each one-byte header, if there is one.
 constexpr std::array<std::uint8_t, 256> header_columns = [] {
     std::array<std::uint8_t, 256> out{};
     out.fill(no_column);
@@ -62,7 +62,8 @@ struct Shape {
     [[nodiscard]] WM_INLINE bool matches(const std::uint8_t* at) const {
         if (words == 0) [[unlikely]]
             return false;  // nothing learnt yet
-        // A fixed number of words, usually enough, without a branch between them. Bytes after the record are masked.
+        // A fixed number of words, which is usually enough, without a branch between them. Bytes after the record are
+        // masked.
         constexpr unsigned usual = 8;
         std::uint64_t wrong = 0;
         for (unsigned i = 0; i < usual; ++i) wrong |= (load(at + 8 * i) ^ want[i]) & mask[i];
@@ -74,8 +75,8 @@ struct Shape {
         return load(at + offset[c]) & bits[c];
     }
 
-    /// Learns the shape of the record at the start of `input`. False unless the record is complete, short, without
-    /// defects, and contains only packets with one-byte headers that fill columns.
+    /// Learns the shape of the record at the start of `input`. Returns false unless the record is complete, short,
+    /// without defects, and contains only packets with one-byte headers that fill columns.
     bool learn(Bytes input) {
         unsigned at = 0;
         std::uint8_t header = 0;

@@ -10,7 +10,7 @@ namespace waymark::spe {
 
 namespace {
 
-/// More remedies than this would not help; no function has that number of conditions.
+/// More remedies than this would not help; no function has this number of conditions.
 constexpr unsigned most_obstacles = 12;
 
 State at(const State& s, std::uint8_t el) {
@@ -120,7 +120,7 @@ public:
         return std::move(out_);
     }
 
-    /// Only the first condition that stops samples, for callers that need no other.
+    /// Only the first condition that stops samples, for callers that do not need the others.
     std::optional<RegisterFinding> first_stop() {
         level();
         types();
@@ -266,7 +266,7 @@ private:
     /// Whether a record fits below the limit.
     void room(std::uint64_t unaligned) {
         Registers r = r_;
-        // The minimum that is permitted, if the register is not given (2.6).
+        // The permitted minimum, if the register is not given (2.6).
         if (!given(PmsidrEl1::name) || r.pmsidr_el1.max_size < 4) r.pmsidr_el1.max_size = 6;
         const bool pointer = given(PmbptrEl1::name);
         if (!pointer) r.pmbptr_el1.ptr = 0;
@@ -276,7 +276,7 @@ private:
         const Fact limit_fact{"PMBLIMITR_EL1.LIMIT", r.pmblimitr_el1.limit}, pointer_fact{"PMBPTR_EL1.PTR", ptr};
         const std::string size = std::to_string(record) + " bytes below the limit, " + hex(end);
         if (end < record) {
-            // No pointer helps: the limit has to be raised, beyond a record from the pointer on.
+            // No pointer helps: the limit has to be raised so that a record fits after the pointer.
             const std::uint64_t needed = ptr + record + 0xfff;
             std::vector<Fact> facts{limit_fact};
             if (pointer) facts.push_back(pointer_fact);
@@ -314,7 +314,7 @@ private:
                 {{"HCR_EL2.E2H", 1}});
     }
 
-    /// Management events of EL2 and EL3 that nobody handles.
+    /// Reports management events of EL2 and EL3 that no software handles.
     void status() {
         if (!s_.arch.exc) return;
         constexpr std::string_view text = "it stops nothing, since its exceptions are not on";
@@ -412,7 +412,7 @@ std::vector<OwnAccess> own_accesses(const State& s, const ExplainOptions& option
     return out;
 }
 
-/// Registers without a given value that would matter now that there are samples.
+/// Reports registers without a given value that would matter if there are samples.
 void not_given(const State& s, const ExplainOptions& options, std::vector<RegisterFinding>& out) {
     const auto note = [&](std::string_view section, std::string text) {
         out.push_back({Weight::note, std::string(section), std::move(text), {}, {}});

@@ -52,7 +52,7 @@ std::string address_text(std::string_view name, std::uint64_t value) {
     return name == "PMBLIMITR_EL1.LIMIT" && value != 0 ? fmt::format("{:#x}", value << 12) : std::string();
 }
 
-/// `PMSCR_EL1.E1SPE = 0`.
+/// An assignment such as `PMSCR_EL1.E1SPE = 0`.
 std::string assignment(const State& s, std::string_view name, std::uint64_t value) {
     const std::string address = address_text(name, value);
     return fmt::format("{} = {}{}", name, value_text(s, name, value),
@@ -281,7 +281,7 @@ private:
     const State& s_;
 };
 
-/// The answer in terms that all units share.
+/// The answer in the terms that all units share.
 class CommonReport {
 public:
     CommonReport(const ExplainInput& input, const Explanation& e) : input_(input), s_(input.state()), e_(e) {}
@@ -293,7 +293,8 @@ public:
         for (const Level& level : e_.levels) add(level);
         for (const RegisterFinding& f : e_.findings)
             if (f.weight != Weight::stops || !at_a_level(f)) out_.findings.push_back(condition(f));
-        // A condition that no level names does not stop sampling by itself: the levels name those that do.
+        // A condition that no level names does not stop sampling by itself, since the levels name the conditions that
+        // do.
         for (protocol::TraceCondition& f : out_.findings)
             if (f.effect == protocol::TraceEffect::stops) f.effect = protocol::TraceEffect::note;
         lift();
@@ -365,7 +366,7 @@ private:
         row("data addresses", true, "of loads and stores, with the latency of translation", "");
         row("data source", !input_.given("PMSIDR_EL1") || s_.regs.pmsidr_el1.lds,
             input_.given("PMSIDR_EL1") ? "of loads" : "of loads, if PMSIDR_EL1.LDS is 1", "PMSIDR_EL1.LDS");
-        // For the levels at which samples may be taken; if there is none, for all.
+        // Uses the levels at which samples may be taken; if there are none, all levels.
         const auto asked = [&](std::string what, auto&& of, std::string field) {
             std::string at, none;
             std::vector<std::string> open;
@@ -438,7 +439,7 @@ Status ExplainInput::add_file(const std::string& path, std::string_view text) {
 }
 
 Status ExplainInput::finish(const ExplainedUnit& unit) {
-    // A whole register must not undo one of its fields.
+    // A whole register must not undo a setting of one of its fields.
     std::stable_partition(own_.begin(), own_.end(), [](const auto& o) { return o.name.find('.') == o.name.npos; });
     settings_.insert(settings_.end(), own_.begin(), own_.end());
     if (settings_.empty())

@@ -26,7 +26,7 @@ std::uint64_t filterable_events(const Architecture& a) {
 
 namespace {
 
-/// The verdict of one filter about a sample: nullopt, or why it is dropped.
+/// The verdict of one filter about a sample: nullopt, or the reason why it is dropped.
 using Rejection = std::optional<Why>;
 
 Rejection drops(bool rejected, std::string_view row, std::string_view text, std::array<Fact, 3> facts,
@@ -116,7 +116,7 @@ Rejection modern_type_filter(const State& s, OpType optype, const SampleDetails&
     if (!s.arch.eft && control == 0)
         return unpredictable(s, Unpredictable::BADPMSFCR, 2, consulted, "3.9", {"PMSFCR_EL1.FT", 1},
                              {"PMSFCR_EL1.B", 0});
-    // Without FEAT_SPE_EFT an empty OR group is no reason to keep anything, and cannot occur here.
+    // Without FEAT_SPE_EFT an empty OR group is no reason to keep anything, and it cannot occur here.
     const bool any = (control & ~mask) == 0 || (flags & control & ~mask) != 0;
     const bool exact = (flags & mask) == (control & mask);
     return drops(!any || !exact, s.arch.eft ? "3.12" : "3.9", "the type filter does not keep operations of this type",
@@ -136,8 +136,8 @@ Decision<bool> modern_filters(const State& s, std::uint64_t events, std::uint32_
     };
     const bool contradiction = fe && fn_e && (ones & zeros) != 0;
 
-    // All filters are evaluated, since each also has a PMU event; the first that drops the record is the reason
-    // reported.
+    // All filters are evaluated, since each also has a PMU event. The reported reason is the first filter that drops
+    // the record.
     Rejection nevent, event, latency, source;
     if (fn_e)
         nevent = contradiction || zeros == 0

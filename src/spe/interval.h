@@ -26,14 +26,14 @@ private:
     std::uint64_t state_;
 };
 
-/// The interval counter (1.2), and the next random number it will use.
+/// The interval counter (1.2), and its next random number.
 class IntervalCounter {
 public:
     /// `zero`: the meaning of an interval of 0.
     IntervalCounter(std::uint64_t seed, std::uint32_t zero)
         : zero_(zero & 0xff'ffffU), source_(seed), draw_(source_.byte()) {}
 
-    /// Counts one member; true if it is chosen.
+    /// Counts one member; returns true if it is chosen.
     bool count(Registers& registers) {
         const bool draws = takes_draw(registers);
         const std::uint32_t written = registers.pmsirr_el1.interval;
@@ -44,7 +44,7 @@ public:
         return chosen;
     }
 
-    /// Skips members of which none is chosen.
+    /// Skips members, none of which is chosen.
     void skip(Registers& registers, std::uint64_t members) {
         if (never(registers)) return;
         while (members != 0) {
@@ -87,7 +87,7 @@ private:
     [[nodiscard]] static bool takes_draw(const Registers& r) {
         return r.pmsirr_el1.rnd && r.pmsicr_el1.count_31_0 == (r.pmsidr_el1.e_rnd ? 1U : 0U);
     }
-    /// Number of members that only count down.
+    /// Number of members that only decrement the counter.
     [[nodiscard]] static std::uint64_t plain(const Registers& r) {
         const PmsicrEl1& counter = r.pmsicr_el1;
         if (counter.count_31_0 == 0) return 0;

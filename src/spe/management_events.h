@@ -9,13 +9,13 @@
 
 namespace waymark::spe {
 
-/// The status registers of the buffer: PMBSR_EL1, and those at higher exception levels.
+/// The status registers of the buffer: PMBSR_EL1, and the ones at higher exception levels.
 class ManagementEvents {
 public:
     /// The state is borrowed.
     explicit ManagementEvents(State& state) : state_(state) {}
 
-    /// An event was recorded, and profiling stays off until software clears it.
+    /// Whether an event was recorded, so that profiling stays off until software clears it.
     [[nodiscard]] bool stopped() const {
         return state_.regs.pmbsr_el1.s || (el2_takes() && state_.regs.pmbsr_el2.s) ||
                (el3_takes() && state_.regs.pmbsr_el3.s);
@@ -34,7 +34,7 @@ public:
         return std::nullopt;
     }
 
-    /// `control`: what the counters are programmed to do in that case.
+    /// `control`: whether the counters are programmed to freeze in that case.
     [[nodiscard]] bool pmu_frozen(bool control) const {
         const bool frozen = state_.arch.version >= Version::v1_2 && state_.regs.pmblimitr_el1.pmfz && stopped();
         return frozen && control;

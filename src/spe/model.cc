@@ -171,7 +171,7 @@ private:
     [[nodiscard]] bool passes(const PendingSample& s) const {
         return passes_filters(state_, s.record.events, s.record.total_latency, s.optype, s.details);
     }
-    /// Whether a single filter passes a sample, regardless of whether it is enabled.
+    /// Whether a single filter passes a sample, even if the filter is not enabled.
     [[nodiscard]] bool passes_alone(const PendingSample& s, bool PmsfcrEl1::*filter) {
         PmsfcrEl1& control = state_.regs.pmsfcr_el1;
         const PmsfcrEl1 before = control;
@@ -235,7 +235,7 @@ private:
         if (buffer_full(r)) stop_full();
     }
 
-    /// PMBSR_EL1 reports external aborts (PMBIDR_EL1.EA).
+    /// Whether PMBSR_EL1 reports external aborts (PMBIDR_EL1.EA).
     [[nodiscard]] bool reported() const { return state_.regs.pmbidr_el1.ea == 0 && !choices_.external_abort_serror; }
 
     void put(Address at, Bytes bytes) {
@@ -288,7 +288,7 @@ private:
         if (witness_ != nullptr) witness_->sampled(sample);
     }
 
-    /// When samples in flight complete, the buffer may fill or a write may fault: then the time matters.
+    /// Whether, when samples in flight complete, the buffer may fill or a write may fault: then the time matters.
     [[nodiscard]] bool may_stop() const {
         if (in_flight_.empty() || discard_mode()) return false;  // a formatted sample waits for the next to complete
         const std::uint64_t bytes = pending() * longest_;

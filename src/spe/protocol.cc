@@ -20,7 +20,7 @@ public:
     void consume(const RecordBatch& batch) override {
         for (std::size_t i = 0; i < batch.records.size; ++i) {
             const Record r = batch.records.row(i);
-            // Counts what a sample contains: its address, and its kind.
+            // Counts the contents of a sample: its address, and its kind.
             if (r.defects == 0 && r.has(RecordColumn::pc) && r.has(RecordColumn::events) &&
                 r.has(RecordColumn::operation))
                 ++sound;

@@ -126,7 +126,7 @@ std::string events_text(std::uint64_t events) {
 
 namespace {
 
-/// 0 EEE 1 P F 0, and with bit 7 the SME form 1 TTT 1 T F 0.
+/// 0 EEE 1 P F 0, or with bit 7 the SME form 1 TTT 1 T F 0.
 Operation other_operation(unsigned type) {
     Operation o;
     const auto bit = [&](unsigned n) { return (type >> n & 1U) != 0; };

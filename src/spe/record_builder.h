@@ -1,4 +1,4 @@
-/// Assembles packets and gaps to records in batches: shared by both decoders.
+/// Assembles packets and gaps to batches of records; used by both decoders.
 #pragma once
 
 #include <memory>
@@ -96,7 +96,7 @@ public:
     /// A record ended with the latest packet.
     [[nodiscard]] bool done() const { return ended_; }
     void resume() { ended_ = false; }
-    /// No record is open: the next byte begins a record or is padding.
+    /// Whether no record is open, so that the next byte begins a record or is padding.
     [[nodiscard]] bool between_records() const { return !open_ && synchronised_; }
 
     /// The stream ends or jumps at `at`; the parser knows this already. A jump is always reported.
@@ -174,7 +174,7 @@ private:
         columns_->push(record_);
         pushed(bytes);
     }
-    /// Section 1.4: what each class collects.
+    /// Whether the record contradicts section 1.4: the data that each class collects.
     [[nodiscard]] bool inconsistent() const {
         if (!record_.has(RecordColumn::operation)) return false;
         const bool data = record_.has(RecordColumn::data_virtual) || record_.has(RecordColumn::data_physical) ||

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr std::size_t most_bytes = 1 << 20, shown_bytes = 60;
 
-/// Text from a file, made fit for a message.
+/// Text from a file, escaped and shortened for a message.
 std::string shown(std::string_view text) {
     std::string out = "'";
     for (const char c : text.substr(0, shown_bytes)) out += c >= ' ' && c < 0x7f ? c : '?';
@@ -64,12 +64,12 @@ struct Digits {
     int base = 0;  ///< base by the prefix; 0 without one
 };
 
-/// Collects settings, checks that none occurs twice, and reads their values once their base is known.
+/// Collects settings, checks that none occurs twice, and reads their values when their base is known.
 class Collector {
 public:
     void add(std::string_view name, std::string_view value, std::string where = {}) {
         if (Registers::canonical(register_of(name)).empty()) {
-            // Values may be arbitrary text here, so letters prove nothing; sixteen digits do.
+            // Values may be arbitrary text here, so letters prove nothing, but sixteen digits do.
             if (Digits(value).text.size() == 16) look(value);
             if (std::find(all_.unknown.begin(), all_.unknown.end(), name) == all_.unknown.end())
                 all_.unknown.emplace_back(name);
@@ -93,7 +93,7 @@ public:
             all_.notes.push_back(hexadecimal ? "numbers without 0x are read as hexadecimal, since " + shown(sign_) +
                                                    " can be nothing else: " + unclear
                                              : "numbers without 0x are decimal: " + unclear);
-        // A whole register must not undo one of its fields.
+        // A whole register must not undo a setting of one of its fields.
         std::stable_partition(all_.settings.begin(), all_.settings.end(),
                               [](const NamedValue& s) { return s.name.find('.') == s.name.npos; });
         return std::move(all_);

@@ -60,7 +60,7 @@ std::uint8_t memory_type(const Operation& o, const Architecture& arch) {
             return since(Version::v1_0, unsigned{o.acquire_release} << 4 | unsigned{o.exclusive} << 3 |
                                             unsigned{o.atomic} << 2 | 0x02U);
         case Kind::sve_memory:
-            // Before v1.1 an SVE access counts as one of SIMD&FP registers.
+            // Before v1.1 an SVE access counts as an access of SIMD&FP registers.
             if (arch.version < Version::v1_1 || !(arch.sve || arch.sme)) return since(Version::v1_0, 0x04);
             return since(Version::v1_0, unsigned{o.gather_scatter} << 7 | (o.length_code & 7U) << 4 | 0x08U |
                                             unsigned{o.predicated} << 2);
@@ -118,8 +118,8 @@ bool shares_place(RecordColumn a, RecordColumn b) {
            (a == RecordColumn::data_virtual && b == RecordColumn::branch_target);
 }
 
-/// Number of zeros in place of the absent packet at `i`: none if the packet that shares the place is present, or if its
-/// zeros are there already.
+/// Number of zeros in place of the absent packet at `i`: none if the packet that shares its place is present, or if the
+/// zeros are already there.
 unsigned empty_bytes(const Record& r, std::size_t i, const RecordFormat& format) {
     const RecordColumn column = format.order[i];
     if ((format.slots & flag(column)) == 0) return 0;

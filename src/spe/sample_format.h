@@ -11,7 +11,7 @@ namespace waymark::spe {
 /// Events that a unit of this architecture defines (4.5), regardless of filters.
 [[nodiscard]] std::uint64_t known_events(const Architecture& arch);
 
-/// How a unit lays out its records.
+/// The layout of a unit's records.
 struct RecordFormat {
     RecordOrder order{};
     std::uint16_t slots{};

@@ -12,7 +12,7 @@ namespace {
 using flow::ExceptionClass;
 using flow::ExceptionType;
 
-/// Indexed by BranchEntryType; after those, for BranchEntryType::extended, by StackEntry::new_type.
+/// Indexed by BranchEntryType; further elements, for BranchEntryType::extended, by StackEntry::new_type.
 constexpr std::array exception_types{
     ExceptionType{7, ExceptionClass::supervisor_call, "system call"},
     ExceptionType{12, ExceptionClass::irq, "interrupt"},
@@ -78,7 +78,7 @@ void StackDecoder<Out>::end_stack() {
         context.ns = true;
         context.aarch64 = config_.isa == isa::Isa::a64;
         out_.event(begin_, context);
-        // From the oldest to the newest. The code after one branch ran before the next branch is taken.
+        // Loops from the oldest to the newest entry. The code after one branch ran before the next branch was taken.
         std::optional<std::uint64_t> goes_on;
         for (std::size_t i = count; i-- != 0;) {
             const StackEntry e = entry(i);
@@ -158,7 +158,7 @@ void StackDecoder<Out>::stretch(std::uint64_t start, const StackEntry& end, Offs
     interrupt(end, at);
 }
 
-/// An indirect branch led there, so no block shows the target.
+/// An indirect branch led there, so no block contains the target.
 template <class Out>
 void StackDecoder<Out>::arrive(const StackEntry& newest, Offset at) {
     const auto branch = isa::decode_at(code_, space_, {newest.from}, config_.isa, {});
@@ -176,7 +176,7 @@ flow::Block StackDecoder<Out>::block(std::uint64_t start, std::uint64_t end, std
     out.section = code_.at({start}, space_).section;
     out.isa = config_.isa;
     if (instructions != 1) return out;
-    // The block with the branch as its only instruction.
+    // A block with the branch as its only instruction.
     const auto what = isa::decode_at(code_, space_, {start}, config_.isa, {});
     if (!what || !is_branch(*what)) return out;
     using flow::Block;

@@ -126,7 +126,7 @@ private:
     EntryReader<Count> reader_;
 };
 
-/// Stacks are short, and each is decoded with what earlier ones taught, so one thread is enough.
+/// Stacks are short, and each is decoded with knowledge from earlier ones, so one thread is enough.
 template <class Out>
 class OneThread final : public follow::Parallel {
 public:

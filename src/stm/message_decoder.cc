@@ -59,7 +59,7 @@ void MessageDecoder::operator()(const P& p, Extent at) {
 
 void MessageDecoder::operator()(const Gap& gap) {
     state_.see(gap);
-    // If the unit was stopped, and in filler, nothing is missing.
+    // After the unit was stopped, and in filler, nothing is missing.
     if (!is_loss(gap.reason)) return;
     Message m;
     m.kind = MessageKind::damage;

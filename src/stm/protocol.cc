@@ -93,7 +93,7 @@ public:
     }
 };
 
-/// How bytes parse.
+/// The result of parsing bytes.
 struct Likeness : protocol::Likeness {
     std::uint64_t syncs{}, versions{}, data{};
     std::set<unsigned> forms{};
@@ -109,7 +109,8 @@ struct Likeness : protocol::Likeness {
         if constexpr (requires { P::nibbles; }) ++data;
     }
 
-    /// Erased memory has any number of F nibbles: a unit sends a VERSION after each ASYNC.
+    /// Whether the packets are convincing. Erased memory can have any number of F nibbles, but a unit sends a VERSION
+    /// after each ASYNC.
     [[nodiscard]] bool convinces() const {
         return versions != 0 && versions == syncs && forms.size() == 1 && packets >= 4 && packets >= 8 * errors &&
                2 * lost_bytes <= bytes;

@@ -145,7 +145,7 @@ private:
         if (text_.size() + more.size() > most_text) return fail("a text of more than 65,536 bytes", Errc::unsupported);
         text_ += more;
     }
-    /// Collateral, Client, a list, one of its items.
+    /// Whether the parser is in Collateral, Client, a list, and one of its items.
     [[nodiscard]] bool in_item() const {
         if (path_.size() != 4 || !root_ || path_[1] != "Client" || path_[3].empty()) return false;
         return path_[2] == "Guids" || items_of(clients_.back()) != nullptr;

@@ -88,7 +88,7 @@ void ftrace(protocol::Record& out, Bytes bytes) {
     }
 }
 
-/// Text if every byte is text, otherwise the bytes as digits.
+/// The text if every byte is text, otherwise the bytes as digits.
 void basic(protocol::Record& out, Bytes bytes) {
     const bool is_text = std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t c) {
         return c >= 0x20 ? c != 0x7f : c == '\t' || c == '\n' || c == '\r';

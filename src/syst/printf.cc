@@ -95,7 +95,7 @@ private:
             ++at_;
             c.precision = 0;
             if (!count(c.precision)) return false;
-            // A negative precision counts as none.
+            // A negative precision counts as an absent one.
             if (*c.precision < 0) c.precision.reset();
         }
         while (std::string_view("hljztL").find(peek()) != std::string_view::npos && peek() != '\0')

@@ -58,7 +58,7 @@ private:
     unsigned after_ = 0;
 };
 
-/// Sums up the messages of one stream, as is done for ranges.
+/// Sums up the messages of one stream, like ranges.
 class MessageSums final : public pipeline::ReaderConsumer, private protocol::MessageListener {
 public:
     MessageSums(const protocol::MessageSource& source, SourceTruth& out) : out_(out) {
@@ -89,8 +89,8 @@ std::vector<PacketNear> packets_around(const pipeline::Session& session, const p
 
 using Comparisons = std::map<const pipeline::Source*, std::unique_ptr<record::Comparison>>;
 
-/// For buffers that wrapped or stopped early: how many ranges of each source precede the trace. The trace ends where
-/// the truth ends, so this follows from the number of ranges in the trace; if the buffer stopped, its ranges are
+/// For buffers that wrapped or stopped early: the number of ranges of each source before the trace. The trace ends
+/// where the truth ends, so this follows from the number of ranges in the trace; if the buffer stopped, its ranges are
 /// searched in the truth.
 std::map<std::string, std::uint64_t> ranges_gone(const pipeline::Session& session,
                                                  const std::vector<const pipeline::Source*>& selected,
@@ -122,7 +122,7 @@ std::map<std::string, std::uint64_t> ranges_gone(const pipeline::Session& sessio
         count->finish(false);
         at->second -= std::min(at->second, count->sums().ranges);
         if (!files.contains(source->name)) continue;
-        // If the kept ranges are found nowhere, the comparison from there on shows a difference.
+        // If the kept ranges are found nowhere, the comparison from here on shows a difference.
         if (auto ranges = record::RangeReader::open(folder / files.at(source->name)))
             if (const auto place = record::last_place_of(kept.at(source->name), std::move(*ranges)))
                 at->second = *place;

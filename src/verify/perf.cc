@@ -117,7 +117,7 @@ private:
             executed.instructions += one.instructions;
         }
         if (!to.with_ranges) {
-            // Only the sums are known, so either everything is equal or nothing is.
+            // Only the sums are known, so the result is that everything is equal, or nothing.
             to.executed = sum;
             const bool comparable = !out_.partial && no_memory_ == 0;
             to.verdict = sum == decoded.instructions ? Verdict::equal

@@ -1,6 +1,6 @@
 /// The Statistical Profiling Extension as its published functions define it (docs/spec/spe.md, section 3). Functions
-/// and enumerations of the architecture carry its own names, letter for letter, and take one explicit state. Each
-/// answer is a `Decision`: the value, and the condition that decided it.
+/// and enumerations of the architecture have exactly their published names, and take one explicit state. Each answer is
+/// a `Decision`: the value, and the condition that decided it.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace waymark::spe {
 /// ID_AA64DFR0_EL1.PMSVer.
 enum class Version : std::uint8_t { none, v1_0, v1_1, v1_2, v1_3, v1_4, v1_5 };
 
-/// Which text of the functions applies: the text of Armv8.2 and 8.3, or the later ones (3).
+/// The text of the functions that applies: the text of Armv8.2 and 8.3, or the later ones (3).
 enum class Revision : std::uint8_t { first, modern };
 
 enum class SecurityState : std::uint8_t { NonSecure, Secure, Realm, Root };
@@ -27,7 +27,7 @@ enum class OpType : std::uint8_t { Load, Store, LoadAtomic, Branch, Other, Other
 /// Exception levels, as PSTATE.EL has them.
 enum : std::uint8_t { EL0, EL1, EL2, EL3 };
 
-/// The implemented features, and the reading of their text.
+/// The implemented features, and the interpretation of their text.
 struct Architecture {
     Version version = Version::v1_0;
     Revision revision = Revision::first;
@@ -40,15 +40,15 @@ struct Architecture {
     bool sve = false;
     bool fn_e = false, fds = false, eft = false, sme = false;  ///< FEAT_SPE_FnE, _FDS, _EFT, _SME
     bool exc = false, n_vm = false;                            ///< FEAT_SPE_EXC, FEAT_SPE_nVM
-    /// Which of the IMPLEMENTATION DEFINED events can be filtered (2.4); other bits have no effect.
+    /// The IMPLEMENTATION DEFINED events that can be filtered (2.4); other bits have no effect.
     std::uint64_t own_events = 0xffff'0000'ff00'f000;
     /// CollectContextIDR2 with the test inverted, as the first revision prints it (3.6).
     bool as_printed = false;
 
-    /// An implementation of this version with all its features. The text is the first revision's for v1.0 and modern
-    /// from v1.1 on.
+    /// An implementation of this version with all its features. The text is that of the first revision for v1.0, and
+    /// the modern one from v1.1 on.
     [[nodiscard]] static Architecture of(Version version);
-    /// The same with the options that PMSIDR_EL1 names.
+    /// The same with the options in PMSIDR_EL1.
     [[nodiscard]] Architecture with(const PmsidrEl1& id) const;
     bool operator==(const Architecture&) const = default;
 };
@@ -68,9 +68,9 @@ inline constexpr unsigned unpredictable_count = 6;
 /// The choice of an implementation in these cases: always the same, or different each time.
 struct Choices {
     enum class Answer : std::uint8_t { no, yes, drawn };
-    /// For the first four cases.
+    /// The answers in the first four cases.
     std::array<Answer, 4> answers{};
-    /// `drawn` depends on this alone, so that functions of a state stay functions: give each sample another seed.
+    /// `drawn` depends only on this, so that functions of a state stay functions. Use another seed for each sample.
     std::uint64_t seed = 0;
     std::uint8_t pmscr_pct = 0;                               ///< the meaning of PCT = 0b10
     SecurityState reserved_owner = SecurityState::NonSecure;  ///< the owner of the buffer with {NSPBE,NSPB} = 0b10x
@@ -102,7 +102,7 @@ struct Why {
     std::string_view row;         ///< row of docs/spec/spe.md: `3.4 row 7`
     std::string_view text;        ///< meaning of the condition
     std::array<Fact, 3> facts{};  ///< the deciding fact first; unused ones have no name
-    /// The value of the first fact's field with which this condition no longer holds; none where no field can help.
+    /// The value of the first fact's field with which this condition is no longer true; nullopt if no field can help.
     std::optional<std::uint64_t> remedy{};
 };
 
@@ -130,7 +130,7 @@ struct Decision {
     T value{};
     Why why{};
     Consultations consulted{};
-    // Implicit on purpose: a decision is used where the specification has its value.
+    // Implicit on purpose: a decision is used where the specification uses its value.
     operator const T&() const { return value; }
 };
 
@@ -152,22 +152,22 @@ struct Owner {
 [[nodiscard]] bool EL2Enabled(const State& s);
 /// The security state of the current exception level.
 [[nodiscard]] SecurityState CurrentSecurityState(const State& s);
-/// The security state below EL3: {SCR_EL3.NSE, SCR_EL3.NS}, or its replacement where EL3 is absent.
+/// The security state below EL3: {SCR_EL3.NSE, SCR_EL3.NS}, or its replacement if EL3 is absent.
 [[nodiscard]] SecurityState SecurityStateBelowEL3(const State& s);
 /// A decision among the allowed answers; `site` distinguishes two decisions of one function.
 [[nodiscard]] bool ConstrainUnpredictableBool(const State& s, Unpredictable which, unsigned site = 0);
 
 // Direct accesses to registers (3.1).
 
-/// To the registers PMB*.
+/// Access to the registers PMB*.
 [[nodiscard]] Decision<SysRegAccess> CheckProfilingBufferAccess(const State& s);
-/// To the registers PMS*.
+/// Access to the registers PMS*.
 [[nodiscard]] Decision<SysRegAccess> CheckStatisticalProfilingAccess(const State& s);
-/// To one register of section 2, by name: which of the two checks it has, whether it exists, and an enable of its own.
-/// Fine-grained traps and NV2 do not count.
+/// Access to one register of section 2, by name: depends on one of the two checks, on the register's existence, and on
+/// its own enable. Fine-grained traps and NV2 do not count.
 [[nodiscard]] Decision<SysRegAccess> check_register_access(const State& s, std::string_view name);
 
-// Whether there are samples, and their contents.
+// Decisions about whether there are samples, and about their contents.
 
 [[nodiscard]] Decision<Owner> ProfilingBufferOwner(const State& s);        // 3.2
 [[nodiscard]] Decision<bool> ProfilingBufferEnabled(const State& s);       // 3.3

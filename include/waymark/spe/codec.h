@@ -12,14 +12,15 @@
 
 namespace waymark::spe {
 
-/// Payload bytes after a header from 0x40 up, whether Waymark knows the packet or not: bits 5:4 (section 4.1).
+/// Number of payload bytes after a header from 0x40 up, even if Waymark does not know the packet: bits 5:4 (section
+/// 4.1).
 [[nodiscard]] constexpr unsigned payload_bytes(std::uint8_t header) { return 1U << (header >> 4 & 3U); }
 
-/// True of the first byte of an extended header.
+/// Whether a byte is the first byte of an extended header.
 [[nodiscard]] constexpr bool is_prefix(std::uint8_t byte) { return (byte & 0xe0U) == 0x20; }
 
-/// Which address or counter a packet carries. Below 8 the header has one byte, unless `extended` requests two all the
-/// same: legal, and never written by a unit.
+/// The index of a packet's address or counter. Below 8 the header has one byte, unless `extended` requests two: this is
+/// legal, but no unit writes it.
 struct Index {
     std::uint8_t value = 0;  ///< 0 to 31
     bool extended = false;   ///< always true from 8 on
@@ -46,7 +47,7 @@ struct IndexedHeader {
             out.push_back(static_cast<std::uint8_t>(0x20U | (index.value >> 3 & 3U)));
         out.push_back(static_cast<std::uint8_t>(Base | (index.value & 7U)));
     }
-    /// `16`, or `0/extended` where one byte would have done.
+    /// Prints `16`, or `0/extended` if one byte would have been enough.
     static void print(std::string& out, const Index& index) {
         out += std::to_string(index.value);
         if (index.extended && index.value < 8) out += "/extended";
@@ -65,7 +66,7 @@ struct IndexedHeader {
     }
 };
 
-/// A payload whose size the header gives.
+/// A payload whose size is in the header.
 struct Sized {
     std::uint64_t value{};
     std::uint8_t bytes = 1;  ///< 1, 2, 4 or 8
@@ -110,7 +111,7 @@ struct SizedField {
     }
 };
 
-/// Reads one zero byte; writes any number. A run of zeros is one packet: the parser counts.
+/// Reads one zero byte; writes any number. A run of zeros is one packet: the parser counts them.
 struct PaddingField {
     static void read(Cursor& c, std::uint64_t& bytes) {
         if (c.u8() != 0) c.bad();
@@ -124,15 +125,16 @@ struct PaddingField {
     static void random(wire::Random& r, std::uint64_t& bytes) { bytes = r() % 4 == 0 ? 1 + r() % 40 : 1; }
 };
 
-/// The obsolete alignment packet: up to the next multiple of `unit`, at least one byte and at most a whole unit.
+/// The obsolete alignment packet: it extends up to the next multiple of `unit`, at least one byte and at most a whole
+/// unit.
 struct Skip {
     std::uint32_t unit = 2;   ///< 2 to 65536, a power of two
     std::uint32_t bytes = 2;  ///< of the packet, header included; 1: of the header, only the first byte
     friend bool operator==(const Skip&, const Skip&) = default;
 };
 
-/// Section 4.1: 0x20 + log2(unit) - 1, then 0x00, then skipped bytes. Reading takes the header; its extent depends on
-/// its place, which the parser knows.
+/// Section 4.1: 0x20 + log2(unit) - 1, then 0x00, then skipped bytes. Reading takes only the header; the packet's
+/// extent depends on its place, which the parser knows.
 struct SkipField {
     static void read(Cursor& c, Skip& skip) {
         const std::uint32_t byte = c.u8();
@@ -149,7 +151,7 @@ struct SkipField {
         out += std::to_string(skip.unit) + "/" + std::to_string(skip.bytes);
     }
     static bool scan(std::string_view text, Skip& skip);
-    /// Of a packet at an aligned place.
+    /// Values for a packet at an aligned place.
     static void random(wire::Random& r, Skip& skip) {
         skip.unit = 2U << r() % 6;
         skip.bytes = skip.unit;

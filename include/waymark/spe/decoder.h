@@ -1,6 +1,6 @@
-/// Bytes → records at speed: a record with the same headers as an earlier one is taken apart without parsing, and
-/// everything unusual goes packet by packet. Gives exactly the records of `ReferenceDecoder` (docs/spec/spe.md, section
-/// 4.1).
+/// Decodes bytes to records at speed: a record with the same headers as an earlier one is decoded without parsing, and
+/// everything unusual is parsed packet by packet. Gives exactly the records of `ReferenceDecoder` (docs/spec/spe.md,
+/// section 4.1).
 #pragma once
 
 #include <memory>
@@ -20,9 +20,9 @@ public:
 
     /// The next bytes of the stream, borrowed for the call.
     void feed(Bytes bytes);
-    /// The next bytes do not follow the bytes before: an unfinished record is lost, and a gap says so.
+    /// The bytes that follow do not continue earlier ones: an unfinished record is lost, and a gap reports it.
     void reset(Start start = Start::record);
-    /// The stream ends here: reports the bytes left over and delivers everything to the sink.
+    /// The stream ends: reports the unfinished rest and delivers everything to the sink.
     void finish();
     /// Exact after finish().
     [[nodiscard]] const Totals& totals() const;

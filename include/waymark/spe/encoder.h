@@ -9,7 +9,7 @@
 
 namespace waymark::spe {
 
-/// Appends a packet. Fields must be within the ranges their packet states.
+/// Appends a packet. Fields must be within the ranges that the packet states.
 template <class P>
 void encode(std::vector<std::uint8_t>& out, const P& packet) {
     wire::Writer writer(out);

@@ -1,5 +1,5 @@
-/// Why a Statistical Profiling unit takes samples, or none, from registers in the forms that people use: the given
-/// values, the assumed ones, and the answer (spe/explain.h) as text and as JSON.
+/// Explains why a Statistical Profiling unit takes samples or none, from registers in the forms that people use: the
+/// given values, the assumed ones, and the answer (spe/explain.h) as text and as JSON.
 #pragma once
 
 #include <set>
@@ -14,7 +14,7 @@
 
 namespace waymark::spe {
 
-/// The implemented features of the architecture, as options name them.
+/// The implemented features of the architecture, by the names of options.
 struct ExplainedUnit {
     std::string version = "v1.0";            ///< `none`, or `v1.0` to `v1.5`
     std::string revision;                    ///< of the functions: `first`, `modern`; empty: the version's own
@@ -31,20 +31,20 @@ public:
     Status add(std::string_view name, std::string_view value);
     /// The text of a file of registers; `path` is for messages. Errors: the errors of read_settings().
     Status add_file(const std::string& path, std::string_view text);
-    /// Ends the input. `usage`: a name is no register, or such a unit is impossible.
+    /// Ends the input. `usage`: a name is not a register, or such a unit is impossible.
     Status finish(const ExplainedUnit& unit);
 
     /// The answer; notes of finish() are part of `notes()`.
     [[nodiscard]] Explanation explain() const;
 
     [[nodiscard]] const State& state() const { return state_; }
-    /// A field of this register was given; or this field, by a name such as `PMBLIMITR_EL1.LIMIT`.
+    /// Whether a field of this register was given; or this field, for a name such as `PMBLIMITR_EL1.LIMIT`.
     [[nodiscard]] bool given(std::string_view register_name) const;
-    /// This field was given, or its whole register.
+    /// Whether this field was given, or its whole register.
     [[nodiscard]] bool field_given(std::string_view field) const;
     /// Missing fields whose assumed value is not 0.
     [[nodiscard]] const std::vector<Fact>& assumed() const { return assumed_; }
-    /// How the input was understood.
+    /// Sentences on how the input was interpreted.
     [[nodiscard]] std::vector<std::string> notes() const;
 
 private:
@@ -59,8 +59,9 @@ private:
 
 /// The answer for people, in lines with the section of docs/spec/spe.md.
 [[nodiscard]] std::string explanation_text(const ExplainInput& input, const Explanation& explanation);
-/// The same in the words that all units share. A condition on a missing register is no obstacle; the register is among
-/// the undecided, of all levels or of one. Parts of records on which a missing register decides are not known either.
+/// The same in the words that all units share. A condition on a missing register is not an obstacle; the register is
+/// among the undecided ones, for all levels or for one. Parts of records that depend on a missing register are not
+/// known either.
 struct CommonExplanation {
     protocol::UnitExplanation unit;
     std::vector<std::vector<std::string>> undecided;           ///< of each level

@@ -1,6 +1,6 @@
 /// Every packet of the Statistical Profiling Extension, format 0: the transmitted fields (docs/spec/spe.md, section 4).
-/// The bytes mean the same however the unit was programmed, so there is no configuration. Formats are described here
-/// once; see core/wire.h.
+/// The programming of the unit does not change the meaning of bytes, so there is no configuration. Formats are
+/// described here once; see core/wire.h.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ using wire::PacketInfo;
 /// Meaning of an address packet's index; others are implementation defined (6, 7, 16 to 31) or reserved.
 enum class AddressIndex : std::uint8_t { pc, branch_target, data_virtual, data_physical, previous_target };
 
-/// An address with the bits that qualify it in its top byte (record.h takes it apart).
+/// An address with the bits that qualify it in its top byte (record.h separates them).
 struct AddressPacket {
     static constexpr PacketInfo info{.name = "ADDRESS", .section = "4.2", .value = 0xb0, .mask = 0xf8, .max_bytes = 10};
     Index index;  ///< AddressIndex
@@ -58,7 +58,7 @@ struct Events {
 
 enum class OperationClass : std::uint8_t { other, load_store, branch, reserved };
 
-/// The kind of the operation (record.h takes it apart).
+/// The kind of the operation (record.h separates its parts).
 struct OperationType {
     static constexpr PacketInfo info{
         .name = "OPERATION-TYPE", .section = "4.6", .value = 0x48, .mask = 0xfc, .max_bytes = 2};
@@ -72,7 +72,7 @@ struct OperationType {
     bool operator==(const OperationType&) const = default;
 };
 
-/// Where a load found its data, in a code of the implementation.
+/// The place where a load found its data, as a code of the implementation.
 struct DataSource {
     static constexpr PacketInfo info{
         .name = "DATA-SOURCE", .section = "4.4", .value = 0x43, .mask = 0xef, .max_bytes = 3};
@@ -135,7 +135,7 @@ struct Alignment {
     bool operator==(const Alignment&) const = default;
 };
 
-/// Well-formed, but no packet of format 0. Its bytes are skipped, and kept here.
+/// A well-formed packet that format 0 does not have. Its bytes are skipped, and stored here.
 struct Unknown {
     static constexpr PacketInfo info{.name = "UNKNOWN", .section = "4.1", .value = 0xff, .mask = 0x00, .max_bytes = 10};
     Foreign packet;
@@ -144,11 +144,10 @@ struct Unknown {
     bool operator==(const Unknown&) const = default;
 };
 
-/// Packets with a header byte of their own, which for addresses and counters may follow a prefix; the most frequent
-/// first.
+/// Packets with separate header bytes, which for addresses and counters may follow a prefix; the most frequent first.
 using NamedPackets =
     wire::PacketList<AddressPacket, Counter, Events, OperationType, Timestamp, DataSource, Context, End, Padding>;
-/// All of them.
+/// All packets.
 using Packets = wire::PacketList<AddressPacket, Counter, Events, OperationType, Timestamp, DataSource, Context, End,
                                  Padding, Alignment, Unknown>;
 using Packet = std::variant<AddressPacket, Counter, Events, OperationType, Timestamp, DataSource, Context, End, Padding,

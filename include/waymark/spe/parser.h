@@ -16,7 +16,7 @@ namespace waymark::spe {
 using wire::Extent;
 using wire::Parsed;
 
-/// One packet after a prefix byte.
+/// Parses one packet after a prefix byte.
 template <class Take>
 Parsed parse_extended(Bytes bytes, Take&& take) {
     if (bytes.size() < 2) return {Step::need_more, 0, false};
@@ -31,8 +31,8 @@ Parsed parse_extended(Bytes bytes, Take&& take) {
     return wire::parse_as<Unknown>(bytes, take);
 }
 
-/// One packet of any type at the start of `bytes`, which must not be empty. Stateless: padding is one byte, alignment
-/// its header alone.
+/// Parses one packet of any type at the start of `bytes`, which must not be empty. Stateless: padding is one byte,
+/// alignment only its header.
 template <class Take>
 WM_INLINE Parsed parse_one(Bytes bytes, Take&& take) {
     const Parsed result = wire::Dispatch<NamedPackets>::parse(bytes, take);
@@ -44,18 +44,17 @@ WM_INLINE Parsed parse_one(Bytes bytes, Take&& take) {
     return result;
 }
 
-/// A stream of packets, in chunks of any size: the cuts of the input never change the result. Every byte fed is
-/// in exactly one packet or one gap once finish() was called. A byte that starts no packet is lost alone: parsing goes
-/// on directly after it, and a run of such bytes is one gap. A handler with `bool done() const` is asked after each
-/// packet: true ends `feed` there.
+/// Parses a stream of packets, in chunks of any size: the division into chunks never changes the result. After
+/// finish(), every byte fed is in exactly one packet or one gap. A byte that starts no packet is lost alone: parsing
+/// continues directly after it, and a run of such bytes is one gap. If the handler has `bool done() const`, it is
+/// called after each packet, and `feed` ends when it returns true.
 template <class Handler>
 class Parser {
 public:
     /// The handler is borrowed and must outlive the parser.
     explicit Parser(Handler& handler) : handler_(handler) { wire::check_handles<Handler, Packets>(); }
 
-    /// The next bytes of the stream, borrowed for the call. Returns the bytes left over: none unless the handler was
-    /// done.
+    /// The next bytes of the stream, borrowed for the call. Returns the unused bytes: none unless the handler was done.
     Bytes feed(Bytes chunk) {
         stopped_ = false;
         while (!chunk.empty() && !stopped_) {
@@ -71,23 +70,24 @@ public:
         return chunk;
     }
 
-    /// The stream ends here: reports the bytes left over.
+    /// The stream ends: reports the unfinished rest.
     void finish() { leave(GapReason::incomplete_packet); }
 
-    /// The next bytes do not follow the bytes before: reports the bytes left over, and always a gap, even an empty one,
-    /// so that the handler knows.
+    /// The bytes that follow do not continue earlier ones: reports the rest, and always a gap, even an empty one, so
+    /// that the handler is informed.
     void reset() {
         const bool reported = carried_ + skipped_ != 0;
         leave(GapReason::framing);
         if (!reported) handler_(Gap{at_, at_, GapReason::framing});
     }
 
-    /// Passes over bytes that another object has parsed. Nothing may be pending.
+    /// Skips bytes that another object has parsed. Precondition: nothing is pending.
     void advance(std::uint64_t bytes) { at_ = at_ + bytes; }
 
-    /// Bytes fed so far.
+    /// Offset after the bytes fed so far.
     [[nodiscard]] Offset offset() const { return at_; }
-    /// Where the bytes not yet reported began: a run of zeros or bad bytes, or a packet cut by the end of a chunk.
+    /// Beginning of the bytes that are not reported yet: a run of zeros or bad bytes, or a packet cut by the end of a
+    /// chunk.
     [[nodiscard]] Offset pending() const { return at_ - (bad_ + zeros_ + carried_ + skipped_); }
 
 private:
@@ -148,7 +148,8 @@ private:
         return chunk;
     }
 
-    /// One packet that begins at `first`. An alignment packet only begins here: `bytes` has the bytes read so far.
+    /// Parses one packet that begins at `first`. An alignment packet only begins here: `bytes` has the bytes read so
+    /// far.
     Parsed parse_here(Bytes bytes, Offset first) {
         bool aligning = false;
         Parsed parsed = parse_one(bytes, [&](const auto& packet, std::size_t size) {

@@ -53,7 +53,7 @@ inline constexpr unsigned defect_count = 7;
 /// No record is longer (PMSIDR_EL1.MaxSize).
 inline constexpr std::uint32_t max_record_bytes = 2048;
 
-/// One sample. Addresses are payloads as sent: see `program_address` and the functions beside it.
+/// One sample. Addresses are payloads as sent: see `program_address` and the functions next to it.
 struct Record {
     Offset first{};         ///< place of its first packet; zeros before that belong to no record
     std::uint32_t bytes{};  ///< up to and including its End or Timestamp packet; at most 32 bits are kept
@@ -77,7 +77,8 @@ struct Record {
     friend bool operator==(const Record&, const Record&) = default;
 };
 
-/// Many records, column by column: row i of every array is record i. A value whose bit in `present` is 0 is 0.
+/// Many records, column by column: element i of every array belongs to record i. A value whose bit in `present` is 0 is
+/// 0.
 struct RecordColumns {
     /// Not a power of two: one row of all columns would share a cache set.
     static constexpr std::size_t capacity = 1000;
@@ -95,7 +96,7 @@ struct RecordColumns {
     void push(const Record& record);
 };
 
-/// A stretch of the stream outside all records, or bytes inside a record that are no packet.
+/// A stretch of the stream outside all records, or bytes inside a record that are not a packet.
 struct RecordGap {
     std::uint32_t before{};  ///< index of the record behind or around it: it lies before records[before] of its batch,
                              ///< or inside it
@@ -129,7 +130,7 @@ void in_order(const RecordBatch& batch, OnRecord&& on_record, OnGap&& on_gap) {
     while (next < batch.gaps.size()) on_gap(batch.gaps[next++]);
 }
 
-/// Contents of a stream. Every byte is in one of record, padding, alignment and lost bytes.
+/// Contents of a stream. Every byte is in exactly one of these: record, padding, alignment, lost bytes.
 struct Totals {
     std::uint64_t bytes{};            ///< fed
     std::uint64_t record_bytes{};     ///< bytes of records, with everything inside them

@@ -1,5 +1,5 @@
-/// Bytes → records, packet by packet (docs/spec/spe.md, section 4.1). Clear, not fast: `Decoder` gives the same records
-/// at speed, and tests hold the two together.
+/// Decodes bytes to records, packet by packet (docs/spec/spe.md, section 4.1). Written for clarity, not speed:
+/// `Decoder` gives the same records at speed, and tests compare the two.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace waymark::spe {
 
-/// Where in its record a stream begins.
+/// The place in a record at which a stream begins.
 enum class Start : std::uint8_t {
     record,     ///< at the first byte of a record, or in padding
     mid_record  ///< anywhere, as in a snapshot of a ring: all bytes up to the first End or Timestamp are unsynchronised
@@ -24,9 +24,9 @@ public:
 
     /// The next bytes of the stream, borrowed for the call.
     void feed(Bytes bytes);
-    /// The next bytes do not follow the bytes before: an unfinished record is lost, and a gap says so.
+    /// The bytes that follow do not continue earlier ones: an unfinished record is lost, and a gap reports it.
     void reset(Start start = Start::record);
-    /// The stream ends here: reports the bytes left over and delivers everything to the sink.
+    /// The stream ends: reports the unfinished rest and delivers everything to the sink.
     void finish();
     /// Exact after finish().
     [[nodiscard]] const Totals& totals() const;

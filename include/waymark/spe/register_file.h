@@ -10,7 +10,8 @@
 
 namespace waymark::spe {
 
-/// One register, or one field of one, and its value. The name is the published one (`PMSCR_EL1`, `MDCR_EL2.E2PB`).
+/// One register, or one field of a register, and its value. The name is the published one (`PMSCR_EL1`,
+/// `MDCR_EL2.E2PB`).
 struct NamedValue {
     std::string name;
     std::uint64_t value = 0;
@@ -24,28 +25,29 @@ struct Settings {
     bool operator==(const Settings&) const = default;
 };
 
-/// A value: `0x` hexadecimal, `0b` binary, else decimal, unless it can only be hexadecimal: with a letter from a to f,
-/// or sixteen digits, as kernels and debuggers print registers. `hexadecimal`: every number without a prefix is
-/// hexadecimal. `_` between digits has no effect. `usage`: not a number of 64 bits.
+/// Parses a value: `0x` hexadecimal, `0b` binary, otherwise decimal, unless it can only be hexadecimal: with a letter
+/// from a to f, or sixteen digits, as kernels and debuggers print registers. `hexadecimal`: every number without a
+/// prefix is hexadecimal. `_` between digits has no effect. `usage`: not a number of 64 bits.
 [[nodiscard]] Result<std::uint64_t> read_value(std::string_view text, bool hexadecimal = false);
 
 /// Whether a value would differ in hexadecimal and nothing shows the base: `80101001`.
 [[nodiscard]] bool base_unclear(std::string_view text);
 
-/// `NAME=VALUE`. `usage`: there is no such register or field, or it cannot hold the value.
+/// Parses `NAME=VALUE`. `usage`: there is no such register or field, or the value does not fit it.
 [[nodiscard]] Result<NamedValue> read_setting(std::string_view name, std::string_view value, bool hexadecimal = false);
 
-/// A file of either kind; it is JSON if it begins with a brace.
+/// Reads a file of either kind; it is JSON if it begins with a brace.
 ///
-/// A dump has a register on each line, `NAME VALUE` with blanks, `=` or `:` between; text behind the value is ignored,
-/// and so are empty lines and lines that begin with `#`. JSON is one object: names and values, where a value is a
-/// number, such a number in quotes, or an object of fields; the object `registers` of an object counts for its own.
+/// A dump has a register on each line, `NAME VALUE`, separated by blanks, `=` or `:`. Text after the value is ignored,
+/// and so are empty lines and lines that begin with `#`. JSON is one object with names and values. A value is a number,
+/// a number in quotes in one of the notations of a dump, or an object of fields; the members of an object `registers`
+/// count as members of the object around it.
 ///
-/// Where one number without prefix can only be hexadecimal, all without prefix are, but JSON's own numbers. Where none
-/// is, they are decimal. A note names each whole register for which that matters.
+/// If one number without prefix can only be hexadecimal, all numbers without prefix are hexadecimal, except JSON's own
+/// numbers. Otherwise they are decimal. A note names each whole register for which that matters.
 ///
-/// Names of registers that do not concern profiling are `unknown`. `bad_format`: anything else that is not so, and a
-/// register or field given twice. `unsupported`: over 1 MiB, compressed.
+/// Names of registers that do not concern profiling are in `unknown`. `bad_format`: anything else, and a register or
+/// field that is given twice. `unsupported`: over 1 MiB, or compressed.
 [[nodiscard]] Result<Settings> read_settings(std::string_view text);
 
 }  // namespace waymark::spe

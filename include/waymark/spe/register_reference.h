@@ -1,4 +1,4 @@
-/// The registers of the Statistical Profiling Extension, and what it heeds of others, for reading:
+/// The registers of the Statistical Profiling Extension, and the fields of other registers that affect it, for reading:
 /// docs/registers/spe.md.
 #pragma once
 

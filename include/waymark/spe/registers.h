@@ -1,6 +1,6 @@
 /// Registers of the Statistical Profiling Extension, and the fields of other registers on which it depends, field by
 /// field (docs/spec/spe.md, section 2). Each is described once: one function names its fields, and reading, writing,
-/// printing and checking walk it.
+/// printing and checking use it.
 #pragma once
 
 #include <array>
@@ -16,10 +16,10 @@
 
 namespace waymark::spe {
 
-// Every register has: its published name, a title, the section of docs/spec/spe.md, its encoding, and where FEAT_NV2
-// keeps it in memory (0: it does not).
+// Every register has its published name, a title, the section of docs/spec/spe.md, its encoding, and its offset in
+// memory with FEAT_NV2 (0: none).
 
-/// How MRS and MSR name a register.
+/// The encoding by which MRS and MSR identify a register.
 struct Encoding {
     std::uint8_t op0{}, op1{}, crn{}, crm{}, op2{};
     bool operator==(const Encoding&) const = default;
@@ -239,7 +239,7 @@ struct PmbptrEl1 {
     bool operator==(const PmbptrEl1&) const = default;
 };
 
-/// The profiling buffer status, as PMBSR_EL1, PMBSR_EL2 and PMBSR_EL3 have it (2.7).
+/// The profiling buffer status in the form of PMBSR_EL1, PMBSR_EL2 and PMBSR_EL3 (2.7).
 struct PmbsrFields {
     std::uint32_t mss2{};
     std::uint16_t mss{};
@@ -415,8 +415,8 @@ struct PmcrEl0 {
     bool operator==(const PmcrEl0&) const = default;
 };
 
-/// The fields of PSTATE that matter here, as SPSR_ELx and CurrentEL have them: EL and nRW. SM, which they do not have,
-/// is bit 63. No encoding names it (2.8).
+/// The fields of PSTATE that matter here, in the form of SPSR_ELx and CurrentEL: EL and nRW. SM, which these registers
+/// lack, is bit 63. PSTATE has no encoding (2.8).
 struct Pstate {
     static constexpr std::string_view name = "PSTATE", title = "process state", section = "2.8";
     static constexpr Encoding encoding{};
@@ -436,14 +436,15 @@ struct Pstate {
 
 using Field = RegisterField;
 
-/// A value as people write that field: binary for two and three bits, else as `append_number` does; EL is a number.
+/// A value in the usual notation of this field: binary for two and three bits, otherwise as `append_number` prints it;
+/// EL is a number.
 [[nodiscard]] std::string field_text(const Field& field);
-/// `E1SPE=1 E0SPE=1`: the fields that are not 0; empty if none is.
+/// Text such as `E1SPE=1 E0SPE=1`: the fields that are not 0; empty if all are 0.
 [[nodiscard]] std::string to_text(const std::vector<Field>& fields);
 /// `S3_0_C9_C9_0`.
 [[nodiscard]] std::string to_text(const Encoding& encoding);
 
-/// All registers that decide about profiling, and PSTATE. architecture.h has the values that count on a PE without EL3.
+/// All registers that decide about profiling, and PSTATE. architecture.h has the effective values for a PE without EL3.
 struct Registers {
     Pstate pstate;
     PmscrEl1 pmscr_el1;
@@ -482,16 +483,17 @@ struct Registers {
     /// if there is no such register.
     [[nodiscard]] static std::string_view canonical(std::string_view name);
 
-    /// Sets the register of this published name; false if there is none.
+    /// Sets the register with this published name. Returns false if there is none.
     bool set(std::string_view name, std::uint64_t value);
-    /// The value of the register of this name; none if there is no such register.
+    /// The value of the register with this name; nullopt if there is none.
     [[nodiscard]] std::optional<std::uint64_t> get(std::string_view name) const;
 
-    /// Sets one field, by a name such as `MDCR_EL2.E2PB`; false if there is no such field, or it cannot hold the value.
+    /// Sets one field, by a name such as `MDCR_EL2.E2PB`. Returns false if there is no such field, or the value does
+    /// not fit it.
     bool set_field(std::string_view name, std::uint64_t value);
-    /// The field with such a name; none if there is no such field.
+    /// The field with such a name; nullopt if there is none.
     [[nodiscard]] std::optional<Field> field(std::string_view name) const;
-    /// All fields of the register of this name; empty if there is no such register.
+    /// All fields of the register with this name; empty if there is no such register.
     [[nodiscard]] std::vector<Field> fields(std::string_view name) const;
 
     bool operator==(const Registers&) const = default;

@@ -10,13 +10,13 @@
 
 namespace waymark::spe {
 
-/// Counts one member of the sample population; true if it is chosen (1.2). `random` is drawn afresh for each member:
-/// the implementation's source of jitter.
+/// Counts one member of the sample population; returns true if it is chosen (1.2). `random` is a new random number for
+/// each member: the implementation's source of jitter.
 bool count_member(Registers& registers, std::uint8_t random);
 
-/// After a record: the buffer has no room for another record of the largest size, PMSIDR_EL1.MaxSize (1.6).
+/// After a record: whether the buffer has no room for another record of the largest size, PMSIDR_EL1.MaxSize (1.6).
 [[nodiscard]] bool buffer_full(const Registers& registers);
-/// Records the buffer management event of a full buffer in PMBSR_EL1, unless it holds an earlier event.
+/// Records the buffer management event of a full buffer in PMBSR_EL1, unless it has an earlier event.
 void record_buffer_full(Registers& registers);
 
 /// The records of a unit on their way to memory (1.7).

@@ -1,5 +1,5 @@
-/// Branch stacks + program → flow (docs/branch-stacks.md, "What follows from a stack"). Each stack is a stretch of the
-/// run; between two entries, and only there, the program shows which code ran.
+/// Decodes branch stacks with a program to flow (docs/branch-stacks.md, "What follows from a stack"). Each stack is a
+/// stretch of the run. Between two entries, and only there, the program shows which code ran.
 #pragma once
 
 #include <array>
@@ -30,8 +30,8 @@ struct Config {
     friend bool operator==(const Config&, const Config&) = default;
 };
 
-/// The bytes of a stream: entries, the newest of a stack first. A stack ends where the stream is reset. `Out` is a
-/// flow::BatchWriter or flow::CountWriter.
+/// Takes the bytes of a stream: entries, in each stack the newest first. A stack ends where the stream is reset. `Out`
+/// is a flow::BatchWriter or flow::CountWriter.
 template <class Out>
 class StackDecoder {
 public:
@@ -43,14 +43,14 @@ public:
     void finish() { end_stack(); }
     [[nodiscard]] std::array<Offset, 2> pending() const { return {begin_, begin_}; }
     [[nodiscard]] bool amid_packet() const { return held_.size() % entry_bytes != 0; }
-    /// Entries so far.
+    /// Number of entries so far.
     [[nodiscard]] std::uint64_t packets() const { return entries_; }
-    /// Number of stretches of code whose way is remembered, and the limit.
+    /// Number of stretches of code whose path is remembered, and its limit.
     [[nodiscard]] std::size_t remembered() const { return walks_.size(); }
     static constexpr std::size_t most_remembered = std::size_t{1} << 16;
 
 private:
-    /// The way from the target of one branch to the source of the next.
+    /// The path from the target of one branch to the source of the next.
     struct Walk {
         enum class Found : std::uint8_t { branch, no_branch, no_code, nonsense } found{};
         std::vector<std::uint32_t> edges{};     // blocks that ended with a branch not taken

@@ -76,7 +76,7 @@ struct StampField {
     }
 };
 
-/// 1 to 4, of VERSION.
+/// The version, 1 to 4, of a VERSION packet.
 struct VersionField {
     WM_INLINE static void read(NibbleCursor& c, std::uint8_t& version) {
         version = static_cast<std::uint8_t>(c.take(1));

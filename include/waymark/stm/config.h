@@ -1,5 +1,5 @@
-/// How a System Trace Macrocell was programmed, as far as the meaning of its messages depends on that
-/// (docs/spec/stm.md, 5). The bytes parse alike with any configuration.
+/// The programming of a System Trace Macrocell, as far as the meaning of its messages depends on it (docs/spec/stm.md,
+/// 5). The configuration does not change how bytes are parsed.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 
 namespace waymark::stm {
 
-/// Appends a packet. Fields must be within the ranges their packet states.
+/// Appends a packet. Fields must be within the ranges that the packet states.
 template <class P>
 void encode(NibbleWriter& out, const P& packet) {
     if constexpr (!std::is_same_v<P, Async>) out.put(P::opcode.value, P::opcode.nibbles);

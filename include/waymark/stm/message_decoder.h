@@ -1,4 +1,5 @@
-/// Packets of STPv2 → messages (docs/spec/stm.md, 2 and 3): each write with its master, channel and timestamp.
+/// Converts packets of STPv2 to messages (docs/spec/stm.md, 2 and 3): each write with its master, channel and
+/// timestamp.
 #pragma once
 
 #include <array>
@@ -20,7 +21,7 @@ public:
     [[nodiscard]] std::array<Offset, 2> pending() const override { return {parser_.pending(), parser_.pending()}; }
     [[nodiscard]] bool amid_packet() const override { return parser_.amid_packet(); }
 
-    // The handler for the parser.
+    // Called by the parser.
     template <class P>
     void operator()(const P& packet, Extent at);
     void operator()(const Gap& gap);

@@ -1,4 +1,4 @@
-/// Messages → packets of STPv2, as a macrocell writes them: for tests and ground truth.
+/// Converts messages to packets of STPv2, like a macrocell: for tests and ground truth.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,14 @@ class Model {
 public:
     /// `version` is 3 for timestamps in binary, 4 for Gray code.
     explicit Model(std::uint8_t version = 3) : version_(version) {}
-    /// ASYNC and VERSION: master and channel are sent again.
+    /// Sends ASYNC and VERSION; master and channel are sent again after them.
     void sync();
-    /// One message of kind text, flag, trigger, frequency or overflow. A timestamp has the fewest nibbles that give it.
+    /// Adds one message of kind text, flag, trigger, frequency or overflow. A timestamp has the fewest nibbles that
+    /// represent it.
     void add(const protocol::Message& message);
     void add_packet(const Packet& packet) { encode(writer_, packet); }
-    /// Returns the whole bytes since the last call, and removes them from bytes(). A last byte of which only one nibble
-    /// is written stays until the other one is.
+    /// Returns the complete bytes since the last call, and removes them from bytes(). If only one nibble of the last
+    /// byte is written, that byte stays until the other nibble is written.
     [[nodiscard]] std::vector<std::uint8_t> take() {
         std::vector<std::uint8_t> kept(writer_.half() ? bytes_.end() - 1 : bytes_.end(), bytes_.end());
         bytes_.resize(bytes_.size() - kept.size());

@@ -1,5 +1,5 @@
-/// Numbers of four bits, one after the other: in each byte the low one comes first; the most significant nibble of a
-/// value comes first (docs/spec/stm.md, 1).
+/// Consecutive numbers of four bits (nibbles). In each byte the low nibble comes first; in each value the most
+/// significant nibble comes first (docs/spec/stm.md, 1).
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace waymark::stm {
     return bytes[at / 2] >> 4 * (at % 2) & 0xfU;
 }
 
-/// Reads forward over borrowed bytes, starting at a nibble. The first failure sticks.
+/// Reads forward over borrowed bytes, starting at a nibble. After a failure, all later reads fail too.
 class NibbleCursor {
 public:
     WM_INLINE NibbleCursor(Bytes bytes, std::size_t at) : bytes_(bytes), at_(at) {}
@@ -60,7 +60,7 @@ private:
     Step step_ = Step::ok;
 };
 
-/// Appends nibbles to bytes. A byte that is half full has 0 in its high nibble, which is a NULL packet.
+/// Appends nibbles to bytes. A byte with only one nibble has 0 in its high nibble, which is a NULL packet.
 class NibbleWriter {
 public:
     explicit NibbleWriter(std::vector<std::uint8_t>& out) : out_(out) {}
@@ -74,7 +74,7 @@ public:
             half_ = !half_;
         }
     }
-    /// The last byte has one nibble only.
+    /// Whether the last byte has only one nibble.
     [[nodiscard]] bool half() const { return half_; }
 
 private:

@@ -24,7 +24,7 @@ struct Opcode {
 /// Length in nibbles of the longest packet except ASYNC: D64TS.
 inline constexpr std::size_t max_nibbles = 35;
 
-/// Fields of a packet that is only an opcode, of one with a number, and of the same with a timestamp.
+/// Fields of a packet that is only an opcode, of one with a number, and of one with a number and a timestamp.
 struct OpcodePacket {
     static void fields(auto&, auto&, const Config& = {}) {}
     bool operator==(const OpcodePacket&) const = default;
@@ -51,7 +51,7 @@ struct NumberStampPacket {
     bool operator==(const NumberStampPacket&) const = default;
 };
 
-/// A write of software, or a hardware event: data of `Nibbles`; marked at the end of a message.
+/// A write of software, or a hardware event, with `Nibbles` of data; marked at the end of a message.
 template <unsigned Nibbles, bool Marked, bool Timed>
 struct Data
     : std::conditional_t<Timed, NumberStampPacket<std::uint64_t, Nibbles>, NumberPacket<std::uint64_t, Nibbles>> {
@@ -95,7 +95,7 @@ struct Master16 : NumberPacket<std::uint16_t, 4> {
     static constexpr Opcode opcode{0xf1, 2};
     bool operator==(const Master16&) const = default;
 };
-/// The low bits of the channel, or all.
+/// The low bits of the channel, or all bits.
 struct Channel8 : NumberPacket<std::uint8_t, 2> {
     static constexpr PacketInfo info{.name = "C8", .section = "2"};
     static constexpr Opcode opcode{0x3, 1};

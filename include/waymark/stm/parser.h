@@ -1,6 +1,6 @@
-/// Nibbles → packets (docs/spec/stm.md, 1 and 4). A packet may begin in either half of a byte. A byte belongs to the
-/// packet that has its low nibble: a packet that begins in the high nibble has the place of the next byte, and one that
-/// also ends in that nibble has no byte.
+/// Parses nibbles to packets (docs/spec/stm.md, 1 and 4). A packet may begin in either half of a byte. A byte belongs
+/// to the packet with its low nibble: a packet that begins in the high nibble has the place of the next byte, and if it
+/// also ends in that nibble, it has no byte.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ namespace waymark::stm {
 using wire::Extent;
 using wire::Parsed;
 
-/// The packet whose opcode begins at nibble `at` of `bytes`, which must be there; calls `take(packet, nibble after it)`
-/// when it is whole.
+/// Parses the packet whose opcode begins at nibble `at` of `bytes`, which must exist; calls `take(packet, nibble after
+/// it)` if it is complete.
 template <class List>
 struct OpcodeDispatch;
 template <class... P>
@@ -30,7 +30,7 @@ struct OpcodeDispatch<wire::PacketList<P...>> {
         const std::size_t end = 2 * bytes.size();
         std::size_t next = at;
         std::uint32_t opcode = nibble_at(bytes.data(), next++);
-        // F, F0 and F0F are no opcodes: another nibble follows.
+        // F, F0 and F0F are not opcodes: another nibble follows.
         while (opcode == 0xf || opcode == 0xf0 || opcode == 0xf0f) {
             if (next == end) return {Step::need_more, 0, false};
             opcode = opcode << 4 | nibble_at(bytes.data(), next++);
@@ -53,8 +53,8 @@ private:
     }
 };
 
-/// A stream of packets, in chunks of any size: the cuts of the input never change the result. Starts unsynchronised.
-/// Every byte fed is in exactly one packet or one gap once finish() was called.
+/// Parses a stream of packets, in chunks of any size: the division into chunks never changes the result. Starts
+/// unsynchronised. After finish(), every byte fed is in exactly one packet or one gap.
 template <class Handler>
 class Parser {
 public:
@@ -82,7 +82,7 @@ public:
         search(2 * at_.value, GapReason::unsynchronised);
         forget();
     }
-    /// The next bytes do not follow the bytes before. Always reports a gap, even an empty one.
+    /// The bytes that follow do not continue earlier ones. Always reports a gap, even an empty one.
     void reset(GapReason why = GapReason::framing) {
         if (why == GapReason::stopped || (why == GapReason::missing && state_ == State::searching)) finish();
         const bool keeps = why == GapReason::framing && state_ == State::searching;
@@ -92,7 +92,7 @@ public:
     }
 
     [[nodiscard]] Offset offset() const { return at_; }
-    /// Where the bytes not yet reported began.
+    /// Beginning of the bytes that are not reported yet.
     [[nodiscard]] Offset pending() const {
         return state_ == State::packets ? at_ - carried_ + (half_ ? 1U : 0U) : place(first_);
     }
@@ -106,7 +106,7 @@ private:
         ones,  ///< inside an ASYNC
     };
 
-    /// The byte that has a nibble.
+    /// The byte that contains a nibble.
     [[nodiscard]] static Offset place(std::uint64_t nibble) { return Offset{(nibble + 1) / 2}; }
 
     void search(std::uint64_t from, GapReason reason) {
@@ -127,7 +127,7 @@ private:
     void give(const P& packet, std::uint64_t first, std::uint64_t end) {
         handler_(packet, Extent{place(first), place(end) - place(first)});
     }
-    /// The number of nibbles F right before a nibble; at most as many as an ASYNC has.
+    /// The number of nibbles F directly before a nibble; at most as many as in an ASYNC.
     [[nodiscard]] std::uint64_t ones_before(Bytes bytes, std::size_t at) const {
         std::uint64_t ones = 0;
         while (at != 0 && ones < Async::least && nibble_at(bytes.data(), at - 1) == 0xf) {
@@ -159,7 +159,7 @@ private:
         tail_ones_ = ones_before(bytes, 2 * (rest / 2));
         at_ = at_ + bytes.size();
     }
-    /// Parses packets up to one that is cut, up to an impossible one, or up to an ASYNC.
+    /// Parses packets up to one that is cut, an impossible one, or an ASYNC.
     std::size_t parse(Bytes bytes, std::size_t at, std::uint64_t base) {
         const std::size_t end = 2 * bytes.size();
         while (at != end) {
@@ -197,7 +197,7 @@ private:
             if (state_ == State::ones && nibble == 0 && ones >= Async::least) {
                 give(Async{ones}, first_, here + 1);
             } else {
-                // Nibbles of an ASYNC inside a packet before it count too.
+                // Nibbles of an ASYNC inside the previous packet count too.
                 const std::uint64_t all = ones + (state_ == State::ones ? before_ : 0);
                 state_ = State::searching;
                 if (nibble != 0 || all < Async::least) continue;

@@ -10,7 +10,7 @@ namespace waymark::stm {
 
 [[nodiscard]] const protocol::Protocol& row();
 
-/// A configuration as the layers above have it, and the way back; the configuration must be one of this protocol.
+/// Converts a configuration to the interface of the layers above, and back; it must belong to this protocol.
 [[nodiscard]] std::shared_ptr<const protocol::Configuration> configuration(const Config& config);
 [[nodiscard]] const Config& config_of(const protocol::Configuration& configuration);
 

@@ -42,12 +42,13 @@ public:
         exact_ = false;
     }
 
-    /// Nothing after lost bytes, until a packet names the master.
+    /// nullopt after lost bytes, until a packet gives the master.
     [[nodiscard]] std::optional<std::uint32_t> master() const { return master_; }
     [[nodiscard]] std::optional<std::uint32_t> channel() const { return channel_; }
-    /// The last timestamp; nothing while none was sent, and without a VERSION that says how to read it.
+    /// The last timestamp; nullopt if none was sent yet, or if no VERSION shows how to read it.
     [[nodiscard]] std::optional<std::uint64_t> time() const { return time_; }
-    /// No bytes were lost before it, or a whole timestamp was sent since. Otherwise the upper bits may have grown.
+    /// Whether no bytes were lost before it, or a whole timestamp was sent since. Otherwise the upper bits may have
+    /// grown.
     [[nodiscard]] bool exact() const { return exact_; }
     /// The version of the last VERSION packet.
     [[nodiscard]] std::optional<std::uint8_t> version() const { return version_; }

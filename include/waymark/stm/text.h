@@ -15,8 +15,8 @@ namespace waymark::stm {
 
 using wire::fields_text, wire::to_text;
 
-/// The inverse of to_text. `bad_format`: no packet has that name, or a field is missing, in the wrong place or no value
-/// of its kind; the message names it.
+/// The inverse of to_text. `bad_format`: no packet has that name, or a field is missing, in the wrong place or invalid;
+/// the message names it.
 [[nodiscard]] Result<Packet> from_text(std::string_view text);
 
 /// Explains packets. Must get every packet and gap of a stream in order.

@@ -1,4 +1,4 @@
-/// Meanings of a SyS-T client's messages that have a number instead of a text: files of XML (docs/spec/sys-t.md, 6).
+/// Meanings of a SyS-T client's messages that have a number instead of a text, from XML files (docs/spec/sys-t.md, 6).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Item {
     std::string text{}, file{}, line{};
 };
 
-/// Items by those bits of their number that their mask selects; the first fitting item is found.
+/// Items by the bits of their number that their mask selects; a lookup finds the first item that fits.
 class Items {
 public:
     void add(Item item);
@@ -45,15 +45,15 @@ struct Client {
     [[nodiscard]] const Id* match(const Guid& guid) const;
 };
 
-/// One or more files.
+/// The contents of one or more files.
 class Collateral {
 public:
     static constexpr std::size_t most_bytes = std::size_t{64} << 20, most_items = std::size_t{1} << 20;
-    /// Adds the definitions of `xml`; `name` is the file's name, for errors, after which nothing was added.
+    /// Adds the definitions in `xml`; `name` is the file's name, for errors. After an error nothing was added.
     /// `bad_format` with the line: no XML, a DOCTYPE, no element of SyS-T, an invalid number or GUID; `unsupported`:
     /// beyond the limits.
     [[nodiscard]] std::optional<Error> add(std::string_view xml, const std::string& name);
-    /// The first client that has the GUID, and the build number where one is known and the client names builds.
+    /// The first client with the GUID, and with the build number if one is known and the client has build numbers.
     [[nodiscard]] const Client* find(const Guid& guid, std::optional<std::uint64_t> build) const;
     [[nodiscard]] const Client* named(std::string_view name) const;
     [[nodiscard]] const std::vector<Client>& clients() const { return clients_; }

@@ -1,4 +1,5 @@
-/// Bytes of a message → its contents: SyS-T with its collateral, and the layouts of Linux (docs/spec/sys-t.md, 4 to 7).
+/// Converts the bytes of a message to its contents: SyS-T with its collateral, and the layouts of Linux
+/// (docs/spec/sys-t.md, 4 to 7).
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ inline constexpr unsigned layouts = 4;
 /// Describes the messages of one stream, in order: a BUILD message decides to which client later messages belong.
 class Describer {
 public:
-    /// `collateral` is borrowed and may be null. `client`: the client of messages without GUID; null: the GUID made of
-    /// master, channel and origin decides.
+    /// `collateral` is borrowed and may be null. `client`: the client of messages without GUID; null: it follows from
+    /// the GUID made of master, channel and origin.
     Describer(Layout layout, const Collateral* collateral, const Client* client)
         : layout_(layout), collateral_(collateral), client_(client) {}
     [[nodiscard]] protocol::Record operator()(Bytes bytes, std::uint32_t master, std::uint32_t channel);

@@ -11,15 +11,15 @@
 
 namespace waymark::syst {
 
-/// In the order in which its bytes are written.
+/// A GUID, in the order in which its bytes are written.
 struct Guid {
     std::array<std::uint8_t, 16> bytes{};
     friend bool operator==(const Guid&, const Guid&) = default;
     friend auto operator<=>(const Guid&, const Guid&) = default;
 };
-/// `{494e5443-8a9c-4014-a65a-2f36a36d96e4}`.
+/// Text such as `{494e5443-8a9c-4014-a65a-2f36a36d96e4}`.
 [[nodiscard]] std::string to_text(const Guid& guid);
-/// With or without braces, in any case.
+/// Parses a GUID with or without braces, in any case.
 [[nodiscard]] std::optional<Guid> guid_from_text(std::string_view text);
 
 enum class MessageType : std::uint8_t {

@@ -13,7 +13,7 @@ struct Formatted {
     std::string problem;  ///< why the rest of the format is in the text unchanged; empty: all was formatted
 };
 
-/// `word`: bytes of a long and a pointer, 4 or 8. Formats and bytes come from outside and may be wrong.
+/// `word`: number of bytes of a long and a pointer, 4 or 8. Formats and bytes come from outside and may be wrong.
 [[nodiscard]] Formatted format_packed(std::string_view format, Bytes arguments, unsigned word);
 
 }  // namespace waymark::syst

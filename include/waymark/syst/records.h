@@ -1,5 +1,5 @@
-/// Writes to the channels of an STM → messages of software, by packets that are timestamped or marked and by flags
-/// (docs/spec/sys-t.md, 1).
+/// Converts writes to the channels of an STM to messages of software, by packets that are timestamped or marked and by
+/// flags (docs/spec/sys-t.md, 1).
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace waymark::syst {
 
-/// Takes the messages of a unit, gives one message of kind record for each message of software, and passes on all that
-/// are neither writes nor flags. A message of software comes when it ends.
+/// Takes the messages of a unit, and passes on one message of kind record for each message of software, when that ends.
+/// Messages that are neither writes nor flags are passed on unchanged.
 class Records final : public protocol::MessageListener {
 public:
     /// Limit on channels with a message that has not ended; beyond it, the oldest such message is passed on unchanged.
@@ -30,7 +30,7 @@ public:
     void message(const protocol::Message& m) override;
     /// The stream ends here.
     void finish();
-    /// Where the first message that has not ended began.
+    /// The beginning of the first message that has not ended; nullopt if there is none.
     [[nodiscard]] std::optional<Offset> first_open() const;
 
 private:
@@ -43,7 +43,7 @@ private:
     };
     void write(const protocol::Message& m);
     void end(std::map<Channel, Open>::iterator at, const std::string& problem);
-    /// Discards messages of a master, or all.
+    /// Discards the open messages of a master, or of all masters.
     void lose(const std::optional<std::uint32_t>& master, const std::string& problem);
 
     Layout layout_;

@@ -36,7 +36,7 @@ struct VerifiedPerf {
     std::uint64_t instructions{};           ///< decoded, of all
     bool together = false;                  ///< the trace does not say which thread ran
     bool partial = false;                   ///< trace was lost, or only a part of the trace was decoded
-    /// The worst verdict of all threads. Also `not_compared` where nothing was decoded.
+    /// The worst verdict of all threads. Also `not_compared` if nothing was decoded.
     [[nodiscard]] Verdict verdict() const;
 };
 

@@ -5,7 +5,7 @@
 
 namespace waymark::verify {
 
-/// For one source or thread, or for all: the worst, which comes last.
+/// The verdict for one source or thread, or for all: then it is the worst one, which comes last.
 enum class Verdict : std::uint8_t { equal, not_compared, different };
 
 }  // namespace waymark::verify
