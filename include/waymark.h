@@ -1,26 +1,26 @@
 /// The C interface of Waymark: hardware trace to the instructions that ran, and back. Link with -lwaymark.
 ///
 /// Errors. A function that can fail returns a wm_status and has a last parameter `error`: if that is not NULL and the
-/// function fails, `*error` becomes an error that says what happened; release it with wm_error_free. If the function
-/// succeeds, `*error` is left as it is. No exception and no longjmp leaves the library, and it prints nothing. Damaged
-/// trace is not an error: it is delivered as events and counted (wm_totals, wm_decoder_damage).
+/// function fails, `*error` becomes an error that describes what happened; release it with wm_error_free. If the
+/// function succeeds, `*error` stays unchanged. No exception and no longjmp leaves the library, and it prints nothing.
+/// Damaged trace is not an error: it is delivered as events and counted (wm_totals, wm_decoder_damage).
 ///
-/// Threads. Different objects are independent, so each thread may use its own. A capture does not change once it is
-/// open: any number of threads may use one at the same time, each with decoders of its own. All other objects belong to
-/// one thread at a time. wm_decoder_cancel alone may be called from any thread and from a signal handler. Callbacks
-/// come one at a time, in the thread that called the library; with wm_decoder_set_jobs above 1 they may come in
-/// another.
+/// Threads. Different objects are independent, so each thread may use its own. A capture does not change after it was
+/// opened: any number of threads may use one capture at the same time, each with separate decoders. All other objects
+/// belong to one thread at a time. Only wm_decoder_cancel may be called from any thread and from a signal handler.
+/// Callbacks are called one at a time, in the thread that called the library; with wm_decoder_set_jobs above 1,
+/// possibly in another thread.
 ///
-/// Lifetimes. Strings and arrays belong to the object they come from and live as long as it, unless something else is
-/// said; what a callback gets lives until it returns. A capture must outlive its decoders. wm_close and the functions
-/// that end in _free allow NULL.
+/// Lifetimes. Strings and arrays belong to the object that returned them and live as long as the object, unless stated
+/// otherwise; the arguments of a callback live until it returns. A capture must outlive its decoders. wm_close and the
+/// functions that end in _free allow NULL.
 ///
 /// Compatibility. Programs that were compiled with this header work with later versions of the library that have the
-/// same soname. Structures that the library fills grow at the end only: where you provide the room, set `struct_bytes`
-/// to sizeof first. Structures that you provide in arrays with `each_bytes` or `operation_bytes` (wm_executed,
-/// wm_operation) grow at the end, too: zero those that you set member by member. All others (wm_block, wm_range,
+/// same soname. Structures that the library fills only grow at the end: if you provide the room, first set
+/// `struct_bytes` to sizeof. Structures that you provide in arrays with `each_bytes` or `operation_bytes` (wm_executed,
+/// wm_operation) also grow at the end: zero a structure before you set its members. All others (wm_block, wm_range,
 /// wm_event, wm_packet, wm_event_count, wm_eonce_item) keep their size; their reserved members must be 0. Later
-/// versions may deliver events of further kinds: pass over those that you do not know.
+/// versions may deliver events of further kinds: skip kinds that you do not know.
 #ifndef WAYMARK_H
 #define WAYMARK_H
 
@@ -44,7 +44,7 @@ typedef enum wm_status {
     WM_USAGE = 1,        ///< the call is invalid: an argument, an option, the order of calls
     WM_NOT_FOUND = 2,    ///< there is no such file, source, table or symbol, or nothing could be decoded
     WM_UNREADABLE = 3,   ///< the operating system refused, or a compressed file is damaged
-    WM_BAD_FORMAT = 4,   ///< a file is not what it should be
+    WM_BAD_FORMAT = 4,   ///< the contents of a file are invalid
     WM_UNSUPPORTED = 5,  ///< well-formed, but of a kind that Waymark does not know
     WM_CANCELLED = 6,    ///< a callback returned something else than 0, or wm_decoder_cancel was called
     WM_NO_MEMORY = 7,    ///< memory is exhausted
@@ -54,9 +54,9 @@ typedef enum wm_status {
 typedef struct wm_error wm_error;
 
 WM_API wm_status wm_error_status(const wm_error* error);
-/// Sentences that name the file or argument, what was found, what was expected, and what to do.
+/// Sentences that state the file or argument, what was found, what was expected, and what to do.
 WM_API const char* wm_error_message(const wm_error* error);
-/// The position in the file that the message names. Returns 0 if there is none; `*offset` is then left as it is.
+/// The position in the file that the message names. Returns 0 if there is none; `*offset` then stays unchanged.
 WM_API int wm_error_offset(const wm_error* error, uint64_t* offset);
 WM_API void wm_error_free(wm_error* error);
 
@@ -90,10 +90,10 @@ WM_API wm_status wm_options_set(wm_options* options, const char* name, const cha
 WM_API wm_status wm_options_add_code(wm_options* options, uint64_t address, const void* bytes, size_t count,
                                      wm_error** error);
 
-/// The memory that an address belongs to, as far as the trace shows it.
+/// The memory to which an address belongs, as far as the trace shows it.
 enum { WM_SPACE_NON_SECURE = 1, WM_SPACE_HYP = 2, WM_SPACE_NSE = 4 };
-/// Fills `into` with program bytes from `address` on, and returns how many it knows there; 0: none. It is asked about
-/// addresses that no image holds, always gives the same answer, and is called by one thread at a time. `space`:
+/// Fills `into` with program bytes from `address` on, and returns the number of known bytes; 0: none. It is called for
+/// addresses that are in no image, always returns the same bytes, and is called by one thread at a time. `space`:
 /// WM_SPACE_… bits.
 typedef size_t (*wm_code_callback)(uint64_t address, unsigned space, void* into, size_t bytes, void* user);
 WM_API void wm_options_set_code_callback(wm_options* options, wm_code_callback callback, void* user);
@@ -110,24 +110,24 @@ typedef enum wm_capture_kind {
     WM_CAPTURE_ANSWERS = 3    ///< an answers file: answers only
 } wm_capture_kind;
 
-/// Opens whatever `waymark info` takes: a snapshot folder, perf.data, a DPU folder, an answers file, a bare trace file
+/// Opens every input of `waymark info`: a snapshot folder, perf.data, a DPU folder, an answers file, a bare trace file
 /// with the options that describe it. `options` may be NULL, and is not needed afterwards.
 WM_API wm_status wm_open(const char* path, const wm_options* options, wm_capture** capture, wm_error** error);
-/// The same for a file that is in memory, which is copied. `name` is used in messages.
+/// The same for a file in memory, which is copied. `name` is used in messages.
 WM_API wm_status wm_open_memory(const void* bytes, size_t count, const char* name, const wm_options* options,
                                 wm_capture** capture, wm_error** error);
-/// A capture whose bytes come later, through wm_decoder_feed. The option `protocol` is needed; in frames, `trace-id`
+/// A capture whose bytes come later, through wm_decoder_feed. The option `protocol` is required; in frames, `trace-id`
 /// for each source too.
 WM_API wm_status wm_open_live(const wm_options* options, wm_capture** capture, wm_error** error);
 WM_API void wm_close(wm_capture* capture);
 
 WM_API wm_capture_kind wm_capture_get_kind(const wm_capture* capture);
-/// What is wrong with the description of the capture, or should be known about it: sentences.
+/// Sentences about errors in the description of the capture, and about facts to know about it.
 WM_API size_t wm_capture_problem_count(const wm_capture* capture);
 WM_API const char* wm_capture_problem(const wm_capture* capture, size_t index);
 
 /// Trace sources in the order of the capture; NULL: there is no such source. Captures of samples, counters and answers
-/// have none.
+/// have no sources.
 WM_API size_t wm_source_count(const wm_capture* capture);
 WM_API const wm_source* wm_source_at(const wm_capture* capture, size_t index);
 WM_API const char* wm_source_name(const wm_source* source);
@@ -149,7 +149,7 @@ typedef struct wm_symbol {
     uint64_t offset;           ///< of the requested address
 } wm_symbol;
 
-/// The symbol that an address lies in. WM_NOT_FOUND: none. The strings live as long as the capture.
+/// The symbol that contains an address. WM_NOT_FOUND: there is none. The strings live as long as the capture.
 WM_API wm_status wm_symbol_at(const wm_source* source, uint64_t address, wm_symbol* symbol, wm_error** error);
 /// The address of a symbol by its linkage name or its demangled name. WM_NOT_FOUND: no symbol has that name.
 WM_API wm_status wm_symbol_address(const wm_source* source, const char* name, uint64_t* address, wm_error** error);
@@ -160,7 +160,7 @@ typedef enum wm_isa { WM_A32 = 0, WM_T32 = 1, WM_TEE = 2, WM_JAZELLE = 3, WM_A64
 
 /// How a block ends.
 enum { WM_END_NONE = 0, WM_END_DIRECT = 1, WM_END_INDIRECT = 2, WM_END_BARRIER = 3 };
-/// Of its last instruction.
+/// Flags of the block's last instruction.
 enum {
     WM_BLOCK_LINK = 1,         ///< it leaves a return address: a call
     WM_BLOCK_CONDITIONAL = 2,  ///< it has a condition
@@ -194,9 +194,9 @@ typedef struct wm_range {
     uint32_t times;   ///< more than 1 where the unit compresses loops
 } wm_range;
 
-/// What an event is, and which members of wm_event have a meaning.
+/// The kind of an event, which decides the members of wm_event that have a meaning.
 typedef enum wm_event_kind {
-    WM_EVENT_GAP = 0,        ///< bytes that gave nothing: offset, value: how many; detail and name: the reason
+    WM_EVENT_GAP = 0,        ///< bytes without a result: offset; value: their number; detail and name: the reason
     WM_EVENT_TRACE_ON = 1,   ///< tracing begins, or begins again: detail and name: the reason; cycles
     WM_EVENT_CONTEXT = 2,    ///< state from here on: value: Context ID; other: VMID; detail: level; flags
     WM_EVENT_TIMESTAMP = 3,  ///< value; cycles; flags
@@ -227,7 +227,7 @@ enum {
 };
 #define WM_NO_LEVEL 0xffffffffu
 
-/// Everything that is not a range, in its place among them. Members without a meaning for its kind are 0.
+/// An element that is not a range, in its place among the ranges. Members without a meaning for its kind are 0.
 typedef struct wm_event {
     uint32_t kind;    ///< wm_event_kind
     uint32_t before;  ///< it happened before ranges[before] of its batch
@@ -255,16 +255,17 @@ typedef struct wm_flow_batch {
     const void* internal;
 } wm_flow_batch;
 
-/// Anything else than 0 cancels: nothing more is delivered, and the function that decodes returns WM_CANCELLED.
+/// A result other than 0 cancels: nothing more is delivered, and the function that decodes returns WM_CANCELLED.
 typedef int (*wm_flow_callback)(const wm_flow_batch* batch, void* user);
 
-/// Memory for ranges: returns room for `*count` of them, or for more, and sets `*count` to how many. NULL cancels.
+/// Memory for ranges: returns room for at least `*count` ranges, and sets `*count` to the number that fits. NULL
+/// cancels.
 typedef wm_range* (*wm_room_callback)(const wm_source* source, size_t* count, void* user);
 
-/// Where the byte at an offset in the stream stood in its buffer. During the callback only.
+/// The position in the buffer of the byte at an offset in the stream. Only during the callback.
 WM_API uint64_t wm_flow_buffer_offset(const wm_flow_batch* batch, uint64_t stream_offset);
 
-/// How often each block of a stream ran.
+/// Number of executions of each block of a stream.
 typedef struct wm_counts {
     size_t struct_bytes;
     const wm_source* source;
@@ -277,7 +278,7 @@ typedef struct wm_counts {
 } wm_counts;
 typedef int (*wm_counts_callback)(const wm_counts* counts, void* user);
 
-/// A packet, or bytes that are none.
+/// A packet, or bytes that are not a packet.
 typedef struct wm_packet {
     uint64_t offset;      ///< in the stream
     uint32_t bytes;       ///< how many
@@ -314,7 +315,8 @@ enum {
 };
 #define WM_NOBODY 0xffffffffu
 
-/// Samples of one stream, column by column: element i of every array is of sample i. What a sample does not hold is 0.
+/// Samples of one stream, column by column: element i of every array belongs to sample i. Values that a sample lacks
+/// are 0.
 typedef struct wm_sample_batch {
     size_t struct_bytes;
     size_t count;
@@ -333,10 +335,10 @@ typedef struct wm_sample_batch {
 } wm_sample_batch;
 typedef int (*wm_sample_callback)(const wm_sample_batch* batch, void* user);
 
-/// `of` is 0 if the size is not known. Anything else than 0 cancels.
+/// `of` is 0 if the size is not known. A result other than 0 cancels.
 typedef int (*wm_progress_callback)(uint64_t bytes, uint64_t of, void* user);
 
-/// Sums over all streams, so far.
+/// Sums over all streams so far.
 typedef struct wm_totals {
     size_t struct_bytes;  ///< set it to sizeof(wm_totals)
     uint64_t bytes;       ///< of the sources' trace
@@ -351,47 +353,47 @@ typedef struct wm_totals {
 
 typedef struct wm_decoder wm_decoder;
 
-/// A decoder of all sources, on one thread. Set what it shall deliver, then decode; it decodes once.
+/// A decoder of all sources, on one thread. Set its outputs, then decode; it decodes only once.
 WM_API wm_status wm_decoder_new(const wm_capture* capture, wm_decoder** decoder, wm_error** error);
 WM_API void wm_decoder_free(wm_decoder* decoder);
-/// Only this source: its trace ID (`0x13`) or name. May be repeated. WM_NOT_FOUND: there is none; the message lists
-/// those there are.
+/// Selects only this source: its trace ID (`0x13`) or name. May be repeated. WM_NOT_FOUND: there is no such source; the
+/// message lists the existing ones.
 WM_API wm_status wm_decoder_select(wm_decoder* decoder, const char* source, wm_error** error);
-/// Number of threads that decode. The result does not depend on it. 0: one for each processor.
+/// Number of threads that decode. It does not change the result. 0: one thread for each processor.
 WM_API void wm_decoder_set_jobs(wm_decoder* decoder, unsigned jobs);
-/// One of these: flow as ranges and events; flow as counts of blocks, which is quicker; packets; samples. Without any,
-/// flow or samples are only summed up (wm_decoder_get_totals).
+/// Choose one of these outputs: flow as ranges and events; flow as counts of blocks, which is faster; packets; samples.
+/// Without any, flow or samples are only summed up (wm_decoder_get_totals).
 WM_API void wm_decoder_on_flow(wm_decoder* decoder, wm_flow_callback callback, void* user);
-/// With wm_decoder_on_flow, for a program that keeps ranges: they are put into its memory, and lie there one batch
-/// behind the other, rather than in memory that the library uses again. Batches of one source keep their `base` as long
-/// as they can. A source uses the room that it was given last; what is left at its end is not used.
+/// With wm_decoder_on_flow, for a program that stores ranges: they are put into the program's memory, one batch after
+/// the other, instead of memory that the library reuses. Batches of one source keep their `base` as long as possible. A
+/// source uses the room that it received last; the unused rest is wasted.
 WM_API void wm_decoder_set_room(wm_decoder* decoder, wm_room_callback callback, void* user);
 WM_API void wm_decoder_on_counts(wm_decoder* decoder, wm_counts_callback callback, void* user);
 WM_API void wm_decoder_on_packets(wm_decoder* decoder, wm_packet_callback callback, void* user);
 WM_API void wm_decoder_on_samples(wm_decoder* decoder, wm_sample_callback callback, void* user);
 /// Called a few times for each 4 MiB.
 WM_API void wm_decoder_on_progress(wm_decoder* decoder, wm_progress_callback callback, void* user);
-/// Stops decoding at the next opportunity. For any thread, and for signal handlers.
+/// Stops decoding at the next opportunity. May be called by any thread, and by signal handlers.
 WM_API void wm_decoder_cancel(wm_decoder* decoder);
 
-// A callback of a decoder must not call the four functions below for that decoder, nor free it: WM_USAGE. It may use
+// A callback of a decoder must neither call the four functions below for that decoder nor free it: WM_USAGE. It may use
 // other decoders.
 
-/// Decodes everything. WM_UNREADABLE: a file could not be read to its end; what came before it was delivered. WM_USAGE:
-/// everything was decoded before.
+/// Decodes everything. WM_UNREADABLE: a file could not be read to its end; everything before that was delivered.
+/// WM_USAGE: everything was already decoded.
 WM_API wm_status wm_decoder_run(wm_decoder* decoder, wm_error** error);
-/// Decodes the next `bytes` of the capture, at most. `*more` is 0 when nothing is left: everything is then delivered,
-/// and errors as for wm_decoder_run. Not for samples.
+/// Decodes the next `bytes` of the capture, at most. `*more` is 0 when nothing is left: everything was then delivered,
+/// and errors are as for wm_decoder_run. Not for samples.
 WM_API wm_status wm_decoder_step(wm_decoder* decoder, size_t bytes, int* more, wm_error** error);
-/// The next bytes of a capture of wm_open_live, in chunks of any size. What is known by then is delivered before it
-/// returns; together, what is delivered does not depend on the chunks.
+/// The next bytes of a capture from wm_open_live, in chunks of any size. Everything known by then is delivered before
+/// it returns; the division into chunks does not change the delivered elements.
 WM_API wm_status wm_decoder_feed(wm_decoder* decoder, const void* bytes, size_t count, wm_error** error);
-/// The stream that was fed ends here: the rest is delivered.
+/// The stream that was fed ends: the rest is delivered.
 WM_API wm_status wm_decoder_finish(wm_decoder* decoder, wm_error** error);
 
 WM_API void wm_decoder_get_totals(const wm_decoder* decoder, wm_totals* totals);
 typedef enum wm_severity { WM_GOOD = 0, WM_NOTE = 1, WM_WARNING = 2, WM_BAD = 3 } wm_severity;
-/// What was lost or is contradictory, as sentences with places; when all is decoded. `severity` may be NULL.
+/// Sentences with places about losses and contradictions, when everything is decoded. `severity` may be NULL.
 WM_API size_t wm_decoder_damage_count(const wm_decoder* decoder);
 WM_API const char* wm_decoder_damage(const wm_decoder* decoder, size_t index, wm_severity* severity);
 
@@ -399,9 +401,9 @@ WM_API const char* wm_decoder_damage(const wm_decoder* decoder, size_t index, wm
 
 typedef struct wm_answers wm_answers;
 
-/// What costs time or memory, and is left out where it is not asked for.
+/// Parts that cost time or memory, and are omitted unless they are requested.
 enum {
-    WM_ANSWERS_CALLS = 1,  ///< who called whom, inclusive costs, exceptions and levels
+    WM_ANSWERS_CALLS = 1,  ///< the call tree, inclusive costs, exceptions and levels
     WM_ANSWERS_TIMELINE = 2,
     WM_ANSWERS_INSTRUCTIONS = 4,   ///< instructions, lines, branches, edges, blocks and loops
     WM_ANSWERS_ALL_FUNCTIONS = 8,  ///< instructions also of functions that never ran
@@ -412,9 +414,9 @@ enum {
     WM_ANSWERS_ALL = 255
 };
 
-/// Decodes a capture of any kind and gathers functions, costs, coverage and the rest. `parts`: WM_ANSWERS_… bits;
-/// `jobs` as for decoders; `progress` may be NULL. Damage, and a file that was cut, are in the tables `health` and
-/// `capture`. WM_NOT_FOUND: nothing could be decoded, with the reason.
+/// Decodes a capture of any kind and gathers functions, costs, coverage and all other answers. `parts`: WM_ANSWERS_…
+/// bits; `jobs` as for decoders; `progress` may be NULL. Damage, and a file that was cut, are in the tables `health`
+/// and `capture`. WM_NOT_FOUND: nothing could be decoded, with the reason.
 WM_API wm_status wm_answers_of(const wm_capture* capture, unsigned parts, unsigned jobs, wm_progress_callback progress,
                                void* user, wm_answers** answers, wm_error** error);
 WM_API void wm_answers_free(wm_answers* answers);
@@ -423,8 +425,8 @@ WM_API wm_status wm_answers_save(const wm_answers* answers, const char* path, wm
 /// Writes a file in one of the formats of `waymark export` (perfetto, pprof, lcov, …).
 WM_API wm_status wm_answers_export(const wm_answers* answers, const char* format, const char* path, wm_error** error);
 
-/// Tables that answers consist of; docs/sqlite-schema.md describes them. Functions and their costs, `metrics` and
-/// `health` need no bit of WM_ANSWERS_….
+/// The tables of answers; docs/sqlite-schema.md describes them. Functions and their costs, `metrics` and `health` need
+/// no bit of WM_ANSWERS_….
 WM_API size_t wm_answers_table_count(void);
 WM_API const char* wm_answers_table_name(size_t index);  ///< NULL: there are fewer
 
@@ -436,7 +438,8 @@ typedef enum wm_column_type {
     WM_COLUMN_TEXT = 3
 } wm_column_type;
 
-/// A table of the answers, which it may outlive. WM_NOT_FOUND: there is none of that name; the message lists them.
+/// A table of the answers. It may outlive the answers. WM_NOT_FOUND: there is no table with that name; the message
+/// lists them.
 WM_API wm_status wm_answers_table(const wm_answers* answers, const char* name, wm_table** table, wm_error** error);
 WM_API void wm_table_free(wm_table* table);
 WM_API size_t wm_table_rows(const wm_table* table);
@@ -444,17 +447,17 @@ WM_API size_t wm_table_columns(const wm_table* table);
 /// Columns are numbered from 0. NULL: there is no such column.
 WM_API const char* wm_table_column_name(const wm_table* table, size_t column);
 WM_API const char* wm_table_column_meaning(const wm_table* table, size_t column);
-/// `functions.id` if it holds rows of another table, else empty.
+/// `functions.id` if it refers to rows of another table, otherwise empty.
 WM_API const char* wm_table_column_refers(const wm_table* table, size_t column);
 WM_API wm_column_type wm_table_column_type(const wm_table* table, size_t column);
 /// The number of the column with this name, or -1.
 WM_API int wm_table_find_column(const wm_table* table, const char* name);
-/// The values of a column, by row, in the array that fits its type; NULL for another type. Where a value is not known,
-/// integers and reals are 0 and texts NULL.
+/// The values of a column, by row, in the array for its type; NULL for another type. For an unknown value, integers and
+/// reals are 0 and texts NULL.
 WM_API const uint64_t* wm_table_integers(const wm_table* table, size_t column);
 WM_API const double* wm_table_reals(const wm_table* table, size_t column);
 WM_API const char* const* wm_table_texts(const wm_table* table, size_t column);
-/// 1 where the value is known, by row.
+/// By row: 1 if the value is known.
 WM_API const uint8_t* wm_table_known(const wm_table* table, size_t column);
 
 // ---- models: from executed instructions to the trace of a unit
@@ -489,31 +492,32 @@ typedef struct wm_executed {
     uint8_t flags;    ///< WM_CONDITION_FAILED: only needed for a branch to the next instruction
     uint16_t reserved;
 } wm_executed;
-/// Executes instructions, in order; each goes on at the next one. `each_bytes`: sizeof(wm_executed). WM_USAGE: the list
-/// contradicts itself, such as where execution went on elsewhere though an instruction is no branch; the instructions
-/// before that were executed.
+/// Executes instructions, in order; each continues at the next one. `each_bytes`: sizeof(wm_executed). WM_USAGE: the
+/// list contradicts itself, for example if execution continues elsewhere although an instruction is not a branch; the
+/// instructions before it were executed.
 WM_API wm_status wm_model_execute(wm_model* model, const wm_executed* list, size_t count, size_t each_bytes,
                                   wm_error** error);
 #define WM_NOT_RECORDED UINT64_MAX
-/// An exception is taken. `kind`: such as `IRQ` or `supervisor call` (wm_exception_name). `preferred_return`: where
-/// execution would have gone on. `handler`: the address of the next instruction; WM_NOT_RECORDED: nobody sees the
-/// handler, and the next instruction is where execution is seen again.
+/// An exception is taken. `kind`: a name such as `IRQ` or `supervisor call` (wm_exception_name). `preferred_return`:
+/// the address at which execution would have continued. `handler`: the address of the next instruction;
+/// WM_NOT_RECORDED: the handler is not recorded, and the next instruction is the first one after it.
 WM_API wm_status wm_model_exception(wm_model* model, const char* kind, uint64_t preferred_return, uint64_t handler,
                                     wm_isa handler_isa, uint64_t cycle, wm_error** error);
 WM_API const char* wm_exception_name(size_t index);  ///< NULL: there are fewer
-/// A signal from outside the unit changes, for what is executed from here on; a branch that was executed last counts as
-/// executed after it, since only the next instruction shows how it came out. `signal`: `NIDEN`, `DBGEN`, `SPNIDEN`,
+/// A signal from outside the unit changes, for instructions from here on. A branch that was executed last counts as
+/// executed after the change, since only the next instruction shows its outcome. `signal`: `NIDEN`, `DBGEN`, `SPNIDEN`,
 /// `SPIDEN` (debug authentication: 1, 0, 1, 0 at first), `power` (1 at first; when it comes back, the unit is
-/// programmed as before) or `os_lock` (0 at first). What is executed meanwhile is not in the trace. `value`: 0 or 1;
-/// WM_SIGNAL_CHECK: nothing changes, and the status is that of a change. WM_USAGE: another signal or value, one that
-/// the unit does not have, `power` or `os_lock` before anything was executed, or any after wm_model_finish.
+/// programmed as before) or `os_lock` (0 at first). Instructions executed meanwhile are not in the trace. `value`: 0 or
+/// 1; WM_SIGNAL_CHECK: nothing changes, and the status is the status of such a change. WM_USAGE: another signal or
+/// value, a signal that the unit lacks, `power` or `os_lock` before any instruction was executed, or any signal after
+/// wm_model_finish.
 #define WM_SIGNAL_CHECK (-1)
 WM_API wm_status wm_model_signal(wm_model* model, const char* signal, int value, wm_error** error);
 /// The program ended; completes the trace.
 WM_API wm_status wm_model_finish(wm_model* model, wm_error** error);
 /// Takes the bytes made since the last call; they live until the next call for this model.
 WM_API size_t wm_model_take(wm_model* model, const uint8_t** bytes);
-/// Sets `protocol`, `core` and `register` of the options, so that a decoder reads what this unit sends.
+/// Sets `protocol`, `core` and `register` of the options, so that a decoder can read the trace of this unit.
 WM_API wm_status wm_options_describe(wm_options* options, const wm_model* model, wm_error** error);
 
 // ---- models: units that are programmed by registers
@@ -532,13 +536,13 @@ typedef struct wm_unit wm_unit;
 WM_API wm_status wm_unit_new(const char* kind, const char* const* settings, wm_unit** unit, wm_error** error);
 WM_API void wm_unit_free(wm_unit* unit);
 
-/// Writes a register: `FFCR`, `PMSCR_EL1`, `DP_TC` (docs/registers); of spe and dpu also one of its fields:
-/// `PMSCR_EL1.E0SPE`, `DP_TC.EN`. The other fields keep their values, or those written last; flags that 1 clears stay.
-/// SPE: it is not checked whether software at this exception level may write it; wm_unit_decide tells. DPU: the write
-/// acts in the next cycle. WM_USAGE: no such register, one that is read-only, a value that it cannot hold, or a write
-/// that the specification forbids in this state: it changes nothing.
+/// Writes a register: `FFCR`, `PMSCR_EL1`, `DP_TC` (docs/registers); for spe and dpu also one field: `PMSCR_EL1.E0SPE`,
+/// `DP_TC.EN`. The other fields keep their values, or the values written last; flags that are cleared by writing 1
+/// stay. SPE: the function does not check whether software at this exception level may write the register; use
+/// wm_unit_decide. DPU: the write takes effect in the next cycle. WM_USAGE: no such register, a read-only register, a
+/// value that does not fit, or a write that the specification forbids in this state: it changes nothing.
 WM_API wm_status wm_unit_write(wm_unit* unit, const char* name, uint64_t value, wm_error** error);
-/// Reads a register or a field, with its side effects (RRD of a buffer takes a word out).
+/// Reads a register or a field, with its side effects (RRD of a buffer removes a word).
 WM_API wm_status wm_unit_read(wm_unit* unit, const char* name, uint64_t* value, wm_error** error);
 /// Something happens to the unit.
 ///   buffers: trigger, flush (`value` does not matter)
@@ -547,15 +551,15 @@ WM_API wm_status wm_unit_read(wm_unit* unit, const char* name, uint64_t* value, 
 ///   dpu, from the next cycle on: supervisor, debug, DPUE, bus_others (1 or 0), PID, DID (0 to 255)
 /// WM_USAGE: another signal, or an impossible value.
 WM_API wm_status wm_unit_signal(wm_unit* unit, const char* signal, uint64_t value, wm_error** error);
-/// What the unit signals, 1 or 0. buffers: stopped, triggered, wrapped; spe: PMBIRQ, enabled; dpu: interrupt0,
+/// The output signals of the unit, 1 or 0. buffers: stopped, triggered, wrapped; spe: PMBIRQ, enabled; dpu: interrupt0,
 /// interrupt1, debug_request (at any time in the last wm_unit_run), idle. WM_USAGE: another line.
 WM_API wm_status wm_unit_line(wm_unit* unit, const char* line, int* level, wm_error** error);
-/// The memory that the unit writes to; it lives until the next call for this unit. buffers: what a reader finds, the
-/// oldest byte first; spe: the profiling buffer up to PMBPTR_EL1; dpu: from DP_TSA to the line of DP_TEA, as it lies.
-/// Returns 0 and sets `*bytes` to NULL if there is nothing, or no memory to lend it.
+/// The memory to which the unit writes; it lives until the next call for this unit. buffers: the bytes for a reader,
+/// the oldest byte first; spe: the profiling buffer up to PMBPTR_EL1; dpu: from DP_TSA to the line of DP_TEA, in memory
+/// order. Returns 0 and sets `*bytes` to NULL if there is nothing, or no memory to lend it.
 WM_API size_t wm_unit_memory(wm_unit* unit, const uint8_t** bytes);
-/// What left the unit since the last call, as wm_unit_memory lends it. tmc-etf as a hardware FIFO: frames; dpu: bytes
-/// of Nexus messages, of which up to 64 MiB wait.
+/// The bytes that left the unit since the last call, lent like the memory of wm_unit_memory. tmc-etf as a hardware
+/// FIFO: frames; dpu: bytes of Nexus messages, up to 64 MiB of which wait.
 WM_API size_t wm_unit_take(wm_unit* unit, const uint8_t** bytes);
 
 /// Buffers: bytes of a source, 0x01 to 0x6f. Bytes that the buffer does not accept are lost, as in hardware.
@@ -578,20 +582,20 @@ typedef struct wm_operation {
     uint64_t cycle;     ///< of its dispatch; never decreases. 0: one after the operation before it
     uint64_t address;   ///< load, store: of the data; branch: the target, or the next instruction if it was not taken
     uint64_t physical;  ///< of the data, with WM_OP_HAS_PHYSICAL
-    uint64_t events;    ///< bits as in PMSEVFR_EL1; those that the unit knows itself are set by it
+    uint64_t events;    ///< bits as in PMSEVFR_EL1; the unit sets the bits that it knows itself
     uint32_t total_latency, issue_latency, translation_latency;
     uint16_t data_source;  ///< with WM_OP_HAS_DATA_SOURCE
     uint8_t kind;          ///< WM_OP_OTHER to WM_OP_BRANCH
     uint8_t flags;
 } wm_operation;
-/// SPE: operations are executed, in program order. `each_bytes`: sizeof(wm_operation). WM_USAGE: an impossible one;
-/// those before it were executed.
+/// SPE: operations are executed, in program order. `each_bytes`: sizeof(wm_operation). WM_USAGE: an impossible
+/// operation; the operations before it were executed.
 WM_API wm_status wm_unit_retire(wm_unit* unit, const wm_operation* list, size_t count, size_t each_bytes,
                                 wm_error** error);
 /// SPE: a function of the architecture, by its published name, for the present registers and exception level:
 /// CheckProfilingBufferAccess, CheckStatisticalProfilingAccess, ProfilingBufferOwner, ProfilingBufferEnabled,
 /// StatisticalProfilingEnabled, CollectContextIDR1, CollectContextIDR2, CollectPhysicalAddress, CollectTimeStamp, or
-/// CollectRecord, which is about `operation` (else NULL). `operation_bytes`: sizeof(wm_operation). `answer`: `TRUE`,
+/// CollectRecord, which needs `operation` (otherwise NULL). `operation_bytes`: sizeof(wm_operation). `answer`: `TRUE`,
 /// `FALSE`, `OK`, `TrapToEL2`, `Non-secure EL1`, `Virtual` and so on; `why`: the condition that decided it. Both may be
 /// NULL, and live until the next call for this unit. WM_USAGE: another function, or CollectRecord without an operation
 /// or while profiling is off.
@@ -601,21 +605,21 @@ WM_API wm_status wm_unit_decide(wm_unit* unit, const char* function, const wm_op
 /// An event of the DSP's platform: `DC_MISS`, `STALL_ALL` (docs/spec/dpu.md, section 8).
 typedef struct wm_event_count {
     const char* name;
-    uint64_t times;  ///< in all cycles of the call; of an event with a duration: in how many cycles
+    uint64_t times;  ///< in all cycles of the call; for an event with a duration, the number of cycles
 } wm_event_count;
-/// What the EOnCE reports: `call`, `ret`, `rte`, `interrupt`, `cof`, `loop_short`, `loop_long`, `mark`, `exec_set`,
+/// A report of the EOnCE: `call`, `ret`, `rte`, `interrupt`, `cof`, `loop_short`, `loop_long`, `mark`, `exec_set`,
 /// `edca`, `edcd`, `debugev`.
 typedef struct wm_eonce_item {
     const char* kind;
     uint32_t source, destination;  ///< last and start address of a loop; MARK and execution sets have only `source`
     uint32_t count, extension;     ///< the EOnCE's counters, with TCOUNT and TCNTEXT
     uint8_t channel;               ///< edca: 0 to 5
-    uint8_t supervisor, pid, did;  ///< privilege and IDs behind the item, which the unit has from then on
+    uint8_t supervisor, pid, did;  ///< privilege and IDs after the item, from then on
     uint8_t reserved[4];
 } wm_eonce_item;
-/// DPU: cycles pass, with these events spread evenly over them; or one cycle with `item` (else NULL). WM_USAGE: an
-/// unknown event or item, an event that is given twice, or too many times; nothing ran. Or mistakes in what registers
-/// were written, the first of which the message says: the cycles ran all the same.
+/// DPU: cycles pass, with these events spread evenly over them; or one cycle with `item` (otherwise NULL). WM_USAGE: an
+/// unknown event or item, an event that is given twice, or too many events; nothing ran. WM_USAGE also for mistakes in
+/// the values written to registers, with the first mistake in the message; the cycles ran nevertheless.
 WM_API wm_status wm_unit_run(wm_unit* unit, uint64_t cycles, const wm_event_count* events, size_t count,
                              const wm_eonce_item* item, wm_error** error);
 
