@@ -25,7 +25,7 @@ Attribution::Attribution(const perf::PerfData& data)
 void Attribution::start(const perf::Stream& stream) {
     stream_ = &stream;
     from_ = 1;
-    until_ = 0;  // an empty range: no time lies in it
+    until_ = 0;  // an empty range contains no time
 }
 
 const Attribution::Answer& Attribution::of(const spe::RecordColumns& c, std::size_t i) {

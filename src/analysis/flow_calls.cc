@@ -305,7 +305,7 @@ void FlowCalls::change_context(const flow::Context& context, FlowCounts& counts)
     // The context changes inside a function: the branch that led there happened before the change.
     if (!lost_) end_wait(false, counts);
     stacks_.use(key);
-    fell_ = loss_.off = false;  // another thread goes on
+    fell_ = loss_.off = false;  // another thread continues
     plain_ = false;
     switched_stack_ = true;
     stacks_.report_frames();

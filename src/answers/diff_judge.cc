@@ -32,7 +32,7 @@ public:
             view.remark(Finding::Severity::warning,
                         fmt::format("functions {}cannot be compared: {}. {}", in_images(*pair, of), lacking(*pair),
                                     images_.is_all(pair) ? remedy_for_files : remedy));
-        if (options_.threshold || options_.threshold_each || options_.threshold_count) return;  // judge() says it
+        if (options_.threshold || options_.threshold_each || options_.threshold_count) return;  // judge() reports it
         for (const auto& [key, pair] : images_.pairs())
             if (is_shown(key) && !pair.named_on_one_side() && pair.other_build() &&
                 pair.before.unnamed + pair.after.unnamed != 0)

@@ -105,7 +105,8 @@ private:
         if (some_functions_) waymark::answers::add(out_.account, without_functions_);
         if (!has_reason(out_.account, AccountReason::no_functions)) return;
         for (AccountRow& row : out_.account)
-            if (row.reason == AccountReason::no_functions) row.times = 1;  // of how many captures, no sum could tell
+            if (row.reason == AccountReason::no_functions)
+                row.times = 1;  // a sum could not state the number of captures
         const auto doubt = [](Seen& seen) {
             if (seen == Seen::not_executed) seen = Seen::not_observed;
         };

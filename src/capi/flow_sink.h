@@ -24,7 +24,7 @@ struct Callbacks {
     wm_progress_callback progress = nullptr;
     void *flow_user = nullptr, *room_user = nullptr, *counts_user = nullptr, *packets_user = nullptr,
          *samples_user = nullptr, *progress_user = nullptr;
-    bool stopped = false;  ///< a callback asked to stop: none is called any more
+    bool stopped = false;  ///< a callback requested a stop: none is called any more
 
     /// Calls a callback if it exists and none has stopped decoding.
     template <class Call, class What>

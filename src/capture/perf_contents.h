@@ -47,7 +47,7 @@ private:
     std::unordered_map<std::uint64_t, std::size_t> attr_by_id_;
     std::unordered_map<std::uint64_t, std::string> event_names_;
     std::vector<std::uint8_t> split_;  ///< data of a record that is split in parts
-    std::optional<std::size_t> cut_;   // index of the loss that says that the file was cut
+    std::optional<std::size_t> cut_;   // index of the loss that reports the cut of the file
 };
 
 }  // namespace waymark::capture::perf

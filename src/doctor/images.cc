@@ -79,7 +79,7 @@ private:
     std::set<std::pair<std::uint64_t, std::uint64_t>> paths_;  // from an address in the trace to the end of a branch
     std::set<std::uint64_t> places_;                           // contradicted
     std::uint64_t named_ = 0;                                  // the last address in the trace
-    bool by_address_ = true;  // the trace, not the image, says where execution continues
+    bool by_address_ = true;  // the trace, not the image, gives the place where execution continues
 };
 
 /// Reads code as if it were loaded at another address.

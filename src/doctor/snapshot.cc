@@ -216,7 +216,7 @@ Status write_into(const ExaminationReport& report, const fs::path& folder) {
             described.name = name;
             described.type = source.configuration->source_type();
             described.registers = registers_of(source);
-            if (!source.has_flow()) {  // of which core, the bytes do not say
+            if (!source.has_flow()) {  // the bytes do not show its core
                 capture.sources.push_back(std::move(described));
                 continue;
             }

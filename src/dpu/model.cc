@@ -289,8 +289,8 @@ const CycleOutput* Model::Unit::run(const CycleInput& in, std::uint64_t cycles) 
         return &output_;
     }
 
-    // The future counts of each counter. Requests and losses of the buffer: at most one for each cycle, and the waiting
-    // ones.
+    // The sums that each counter will count. The buffer has at most one request and one loss in each cycle, and the
+    // waiting ones.
     const bool match = id_match(in.ctx);
     const std::uint64_t clock = in.in_debug ? 0 : cycles;
     std::array<std::uint64_t, counter_count> totals{};

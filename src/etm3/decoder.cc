@@ -338,7 +338,7 @@ struct ParallelInstructions {
     using Config = etm3::Config;
     struct Cut {
         using State = LastState;
-        std::size_t at{};  ///< behind the I-sync
+        std::size_t at{};  ///< after the I-sync
         State state;       ///< state that the I-sync gives, except the VMID
     };
     template <class Out>

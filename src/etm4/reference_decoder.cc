@@ -824,7 +824,7 @@ private:
                 executed_up_to_last(at);
         }
         elements_.event(at, exception);
-        leave();  // the handler's address comes in a packet of its own
+        leave();  // the handler's address comes in a separate packet
     }
     /// Section 9: "return address 0xFFFFFFFE = tail-chained".
     [[nodiscard]] bool tail_chained(const reference::element::Exception& e) const {

@@ -47,7 +47,7 @@ Result<ExportReport> write_folded(const Answers& answers, const FoldedOptions& o
             }
             const CallNode& node = answers.calls[path[level]];
             if (node.kind == CallNode::Kind::root && function_at(answers, node.function) == nullptr && path.size() > 1)
-                continue;  // says nothing
+                continue;  // has no meaning
             out.write(node.function < frames.size() ? frames[node.function] : std::string(node_name(answers, node)));
             if (level != 0) out.write(";");
         }

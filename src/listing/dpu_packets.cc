@@ -135,7 +135,7 @@ private:
         ordered_json& field = json[std::string(name)];
         if (field.is_null())
             field = value;
-        else  // CDATA occurs as often as CDF says
+        else  // CDATA occurs as often as CDF states
             field = ordered_json::array({field, value});
     }
 };

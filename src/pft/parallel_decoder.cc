@@ -14,7 +14,7 @@ namespace {
 /// A place where a stream can be cut.
 struct Cut {
     using State = CoreState;
-    std::size_t at{};  ///< behind the I-sync
+    std::size_t at{};  ///< after the I-sync
     CoreState state;   ///< state that the I-sync gives, except the VMID
 };
 

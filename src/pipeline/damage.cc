@@ -341,7 +341,7 @@ std::string image_at(const image::MemoryMap& memory, std::uint64_t address) {
     return memory.sections().size() == 1 ? memory.sections().front().name : "the image";
 }
 
-/// `settings` is a register or several (protocol::Words::settings).
+/// `settings`: one register or several (protocol::Words::settings).
 std::string not_in_force(std::string_view settings) {
     const bool several = settings.find(" and ") != settings.npos || settings.find(" to ") != settings.npos;
     return fmt::format("{} {} in force while tracing", settings, several ? "are not the values" : "is not the value");

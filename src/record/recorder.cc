@@ -293,7 +293,7 @@ void Recorder::execute(Thread& t, Block& block, CompletedPart part) {
         if (!images_.fits(code.address, code.bytes) || modules_.conflicts(block.module)) {
             if (const sink::Tmc* const sink = buffers_.sink();
                 sink != nullptr && options_.sink->after_trigger && sink->trigger_at()) {
-                // A separate buffer for the new code would not stop.
+                // The new code would need a separate buffer, which would not stop: stop here.
                 t.tracker.arrive(place);
                 stop("where code changed while the trace buffer counted after its trigger");
                 return;

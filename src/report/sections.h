@@ -16,7 +16,7 @@ using Limit = std::uint64_t;
 
 struct PageSection {
     std::string json;
-    std::string left_out{};  ///< a sentence about what the limit omits; empty: nothing
+    std::string left_out{};  ///< a sentence about items that the limit omits; empty if there are none
 };
 
 /// The tree of calls. The least costly calls beyond the limit are merged into one for each caller, so sums stay.

@@ -142,7 +142,7 @@ private:
     bool handed_over_ = false;                // nothing has arrived since an earlier source handed its stacks over
     Loss loss_;                               // while lost
     bool fell_ = false;                       // it began where the next function would have begun without a branch
-    std::uint64_t interrupted_at_ = nothing;  // where flow goes on behind the handler that was lost
+    std::uint64_t interrupted_at_ = nothing;  // where flow continues after the lost handler
     std::uint32_t last_edge_ = no_edge;       // edge of the last range, if no event followed
     Work run_;                                // work not yet assigned to a stack
     FlowLevels levels_;

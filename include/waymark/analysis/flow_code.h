@@ -26,7 +26,7 @@ struct CodeFunction {
         symbol,    ///< `value`: the symbol's address
         entry,     ///< code without a symbol, entered at `value`
         section,   ///< code without a symbol, in the file mapped at `value`, or in the section that begins there
-        exception  ///< `exception` says which
+        exception  ///< the type is in `exception`
     };
     Kind kind{};
     std::uint64_t value{};

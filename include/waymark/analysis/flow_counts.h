@@ -32,7 +32,7 @@ struct Work {
     friend bool operator==(const Work&, const Work&) = default;
 };
 
-/// From an edge to the place it led to.
+/// An edge, and the place to which it led.
 struct Way {
     std::uint32_t edge{};
     std::uint64_t to{};
@@ -74,7 +74,7 @@ struct Loss {
     bool inside{};    ///< flow returned to the address after a call or exception: only the callee was lost
     bool off{};       ///< the unit stopped by its programming inside a function, not at an exception
     bool begins{};    ///< flow returned at the beginning of a function
-    bool handler{};   ///< began with an exception whose handler the unit left out; what it traces did not run meanwhile
+    bool handler{};   ///< began with an exception whose handler the unit excluded; traced code did not run meanwhile
     [[nodiscard]] std::uint64_t hash() const {
         return mix(mix(from, to), static_cast<unsigned>(how) * 16U + (regained ? 8U : 0U) + (inside ? 4U : 0U) +
                                       (off ? 2U : 0U) + (begins ? 1U : 0U) + (handler ? 64U : 0U));

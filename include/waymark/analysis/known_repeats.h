@@ -56,7 +56,7 @@ struct alignas(64) KnownRepeat {
     struct Begin {
         std::uint64_t number = 0;  ///< the repeat's
         std::uint64_t tree = 0;    ///< serial number of the tree that nodes belong to; 0: empty
-        std::uint32_t behind{};    ///< the edge whose branch led to the repeat and is not applied yet; or none
+        std::uint32_t behind{};    ///< the edge whose branch led to the repeat, if it is not applied yet
         std::uint32_t node{};      ///< node of the topmost frame
         FunctionId function{};     ///< function in which flow is
         /// One comparison.

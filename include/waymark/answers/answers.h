@@ -138,7 +138,7 @@ struct Line {
     Seen seen{};
     Index function = none;  ///< the first function with code of this line
     std::uint64_t times{};  ///< executions; for a line, of its most executed instruction; flow only
-    Costs costs{};          ///< costs of the instructions whose own line it is, by metric
+    Costs costs{};          ///< costs of the instructions that have this as their own line, by metric
 };
 
 /// A further line whose statement begins at an instruction, besides the instruction's own: in optimised code several
@@ -228,7 +228,7 @@ struct ImageBranch {
 
 struct CallNode {
     enum class Kind : std::uint8_t {
-        root,            ///< the root of everything, or of a task or core whose name it has
+        root,            ///< the root of everything, or of the task or core in its name
         call,            ///< called
         interrupt,       ///< an exception or interrupt, and below it its handler
         unsynchronised,  ///< resumed: the caller is not in the trace

@@ -71,7 +71,7 @@ public:
     /// Any record; `body` follows the header. With `at`, a trailer follows.
     void record(Type type, std::uint16_t misc, Bytes body, const At* at = nullptr);
 
-    /// Kept until finish(); in a pipe written at once.
+    /// Adds a feature. It is written by finish(), or at once into a pipe.
     void feature(Feature feature, std::vector<std::uint8_t> bytes);
     void feature_text(Feature feature, std::string_view text);
     void pmus(const std::map<std::uint32_t, std::string>& pmus);

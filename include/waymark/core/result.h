@@ -19,7 +19,7 @@ enum class Errc : std::uint8_t {
     usage,        ///< the call or command line is invalid
     not_found,    ///< a file, section, source or symbol does not exist
     unreadable,   ///< the operating system refused, or a compressed stream is damaged
-    bad_format,   ///< the file exists, but its contents are not what they should be
+    bad_format,   ///< the file exists, but its contents are invalid
     unsupported,  ///< well-formed, but of a kind Waymark does not know
 };
 

@@ -17,7 +17,7 @@ namespace waymark::doctor {
 /// A register that the user named, and its unit.
 struct NamedRegister {
     UnitReference unit;                    ///< with this one register
-    std::vector<FieldReference> fields{};  ///< those that were asked for: all, or the named one
+    std::vector<FieldReference> fields{};  ///< the requested fields: all, or the named one
     std::optional<unsigned> index{};       ///< of the one of a group that was named, in its places
 };
 /// The registers with the name `name`, in any case of letters: `TRCCONFIGR`, `TRCCONFIGR.BB`, `TRCVICTLR.EVENT` for the

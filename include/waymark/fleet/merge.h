@@ -27,7 +27,7 @@ struct MergeOutcome {
     std::vector<MissingShard> missing;      ///< shards that are not done
     std::vector<NotDecoded> not_decoded;    ///< captures of merged shards, and inputs that planning could not read
     std::vector<NotDecoded> cut;            ///< captures of merged shards that were decoded as far as they can be read
-    std::uint64_t machines{}, builds{};     ///< number of distinct ones behind the result, as far as known
+    std::uint64_t machines{}, builds{};     ///< number of distinct machines and builds in the result, as far as known
     std::uint64_t recorded_ns{};            ///< total recorded time of the captures whose recorded time is known
     std::uint64_t timed_captures{};         ///< number of these captures
     std::vector<ProgramSpread> spread;      ///< of merged captures

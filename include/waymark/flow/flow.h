@@ -182,7 +182,7 @@ enum class Conflict : std::uint8_t {
     update_disagrees,  ///< as before, but the address is beyond a waypoint instruction, inside an instruction, or not a
                        ///< waypoint
     vmid_missing,      ///< VMIDs are traced, but none came between an I-sync and the next atom or branch packet
-    always_taken,      ///< an outcome tells that an unconditional branch was not taken
+    always_taken,      ///< an outcome states that an unconditional branch was not taken
     address_disagrees,  ///< an address differs from the place of execution, although nothing before leads away from it
     no_exception_return,  ///< an exception return is reported, but the last executed instruction is not one
     time_goes_back,       ///< a timestamp is less than the previous one (`found`: previous; `expected`: this one)

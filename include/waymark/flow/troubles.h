@@ -25,8 +25,8 @@ struct Trouble {
 struct CycleCounts {
     std::uint64_t counts{};     ///< all
     std::uint64_t unknown{};    ///< number of those with an unknown value
-    std::uint64_t spread{};     ///< number of those that were spread over several ranges (CycleSpread)
-    std::uint64_t off{};        ///< number of those that include cycles in which tracing was off
+    std::uint64_t spread{};     ///< number of counts that were spread over several ranges (CycleSpread)
+    std::uint64_t off{};        ///< number of counts that include cycles in which tracing was off
     std::uint64_t apart{};      ///< cycles of unknown flow
     std::uint32_t threshold{};  ///< the unit's threshold; the largest one
     CycleCounts& operator+=(const CycleCounts& later);

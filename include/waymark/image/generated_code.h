@@ -62,7 +62,7 @@ struct NamedPiece {
 struct NamedPieces {
     std::vector<NamedPiece> pieces{};  ///< by address
     std::size_t doubtful = 0;  ///< number of pieces in the result for which memory has other bytes than the file
-    std::size_t replaced = 0;  ///< pieces without bytes whose place a later one with another name takes
+    std::size_t replaced = 0;  ///< pieces without bytes that a later piece with another name replaces
 };
 [[nodiscard]] NamedPieces named_pieces(const std::vector<GeneratedCode>& code, const MemoryMap& memory);
 

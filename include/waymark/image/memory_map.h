@@ -74,7 +74,7 @@ private:
 struct Added {
     std::uint32_t section{};           ///< id of the first; further ones have consecutive ids
     std::uint32_t sections = 1;        ///< number of sections, at least 1
-    std::vector<std::string> notes{};  ///< sentences about deviations from what was declared, such as a shorter dump
+    std::vector<std::string> notes{};  ///< sentences about deviations from the declaration, such as a shorter dump
 };
 
 /// One section, for `info`.

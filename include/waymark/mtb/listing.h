@@ -15,7 +15,7 @@ struct Listing {
     std::vector<JumpPacket> packets;
     std::size_t jumps{};       ///< packets that are not zeros
     bool newest_first{};       ///< how the text has them
-    bool marks_known{};        ///< the text tells exceptions from jumps
+    bool marks_known{};        ///< the text distinguishes exceptions from jumps
     std::size_t unreadable{};  ///< packets without a source or a destination: left out
 };
 

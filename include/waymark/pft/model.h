@@ -127,9 +127,9 @@ struct Retired {
     Isa isa{};
     isa::Instruction instruction{};  ///< decode_instr()'s answer; of the target, `next` is what counts
     bool passed = true;              ///< its condition held; of a barrier: it executed
-    bool dmb_dsb = false;            ///< it is a DMB or DSB, waypoint instruction or not: may ask for a timestamp (5.5)
-    Place next{};                    ///< waypoint instructions: where execution continued
-    bool ns{}, hyp{};                ///< after it
+    bool dmb_dsb = false;  ///< it is a DMB or DSB, which may request a timestamp even if it is no waypoint (5.5)
+    Place next{};          ///< waypoint instructions: where execution continued
+    bool ns{}, hyp{};      ///< after it
     std::uint64_t cycle{};
 };
 

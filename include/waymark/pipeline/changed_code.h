@@ -37,8 +37,8 @@ public:
     [[nodiscard]] Bytes code(const capture::MappedExtent& extent) const;
 
 private:
-    std::vector<capture::CodeChange> changes_;  // by time
-    std::vector<std::uint64_t> places_;         // of each code change; 0: it has no place of its own
+    std::vector<capture::CodeChange> changes_;                      // by time
+    std::vector<std::uint64_t> places_;                             // of each code change; 0: it has no separate place
     std::map<std::uint32_t, std::vector<std::size_t>> of_process_;  // by time
 };
 

@@ -24,7 +24,7 @@ struct Damage {
         padding,          ///< bytes under the null ID that are not zero
         damaged_ids,      ///< a few bytes under IDs without a described source
         undescribed_ids,  ///< the same, but enough bytes to be a source
-        silence,          ///< a source ended inside a packet while others went on
+        silence,          ///< a source ended inside a packet while others continued
         cut,              ///< a buffer lacks bytes that were written, or its last frame is not whole
         lost_frames,      ///< frames that cannot be
         no_frame_sync,    ///< bytes before the first frame sync

@@ -14,7 +14,7 @@ namespace waymark::pipeline {
 
 /// Answers that cost time or memory, and stay empty unless they are requested.
 struct FlowAnswersOptions {
-    bool calls = false;  ///< who called whom
+    bool calls = false;  ///< the call tree
     bool timeline = false;
     bool instructions = false;   ///< every instruction of functions that ran, with their blocks, branches and edges
     bool all_functions = false;  ///< instructions also of functions that were never entered
@@ -32,7 +32,7 @@ struct FlowAnswersOptions {
     analysis::FlowWindow window{};
     /// The axes that the timeline may have, if they are in the trace; without both, the axis counts instructions.
     bool axis_of_timestamps = true, axis_of_cycles = true;
-    std::uint64_t timestamp_hz = 0;  ///< frequency of timestamps; 0: the capture says it
+    std::uint64_t timestamp_hz = 0;  ///< frequency of timestamps; 0: the value in the capture
     unsigned workers = 1;            ///< threads that decode
     OpenBuffer open{};               ///< as `run` takes it
 };

@@ -42,7 +42,7 @@ struct TracedLevel {
 /// A part of the trace, which a field requests.
 struct TraceContent {
     std::string what;   ///< `cycle counts`
-    bool traced{};      ///< the registers ask for it, and the unit has it
+    bool traced{};      ///< the registers request it, and the unit has the feature
     std::string text;   ///< details: `at least 256 cycles apart (TRCCCCTLR.THRESHOLD)`; may be empty
     std::string field;  ///< `TRCCONFIGR.CCI`
 };
@@ -52,7 +52,7 @@ struct UnitExplanation {
     std::string document;                    ///< of the sections: `docs/spec/etm4-registers.md`
     std::vector<TraceCondition> findings{};  ///< about all levels
     std::vector<TracedLevel> levels{};       ///< the levels that the unit can trace
-    std::vector<TraceContent> contents{};    ///< what the trace says about a traced instruction
+    std::vector<TraceContent> contents{};    ///< facts in the trace about a traced instruction
     std::vector<std::string> undecided{};    ///< registers that decide whether there is trace, and were not given
     std::vector<std::string>
         undescribed{};  ///< further registers that were not given; `contents` needs them for more detail

@@ -16,7 +16,7 @@ namespace waymark::protocol {
 struct ListedTrace {
     std::string how;                      ///< `a list of 25 jumps, the newest first`
     std::vector<std::uint8_t> bytes{};    ///< as the unit would have written them
-    std::vector<CaptureFinding> lacks{};  ///< what the text leaves out; without place
+    std::vector<CaptureFinding> lacks{};  ///< omissions of the text; without place
 };
 
 /// A Protocol also derives from this class if tools print such lists of its packets.

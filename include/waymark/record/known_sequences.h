@@ -44,7 +44,7 @@ struct KnownSequence {
         std::uint64_t start, end;
     };
     Key key{};
-    std::uint32_t instructions{};  ///< instructions of the blocks behind the first
+    std::uint32_t instructions{};  ///< instructions of the blocks after the first
     std::array<Executed, blocks> ranges{};
     std::unique_ptr<flow::PreparedSequence> prepared{};
     /// The sequence for a unit that cannot take it at once; cycles count from its beginning.

@@ -119,7 +119,7 @@ private:
         bool ended = false;
         std::uint32_t held = 0;                 ///< the last entered block, until it is known whether it ran to its end
         std::optional<std::uint32_t> cut{};     ///< its first instruction that did not complete, by the plugin
-        std::optional<std::uint32_t> signal{};  ///< a signal of which some `half` words are still missing
+        std::optional<std::uint32_t> signal{};  ///< a signal for which some `half` words are still missing
         std::vector<std::uint32_t> halves{};
         std::size_t truth{};
         std::filesystem::path ranges_file{};

@@ -36,7 +36,7 @@ public:
     /// The recorded part of a block.
     struct Piece {
         CompletedPart part;
-        bool stops{};     ///< recording ends behind it
+        bool stops{};     ///< recording ends after it
         bool has_stop{};  ///< the block has the place where it ends, whether execution reached that or not
     };
     /// nullopt: recording has not begun yet. `anyway`: record this thread, but do not begin to record the others.

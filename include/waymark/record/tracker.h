@@ -45,7 +45,7 @@ struct OrdinaryBlock {
     std::uint32_t before_bytes{}, instructions{};  ///< bytes before the branch; all instructions
     isa::Isa isa{};
     std::uint8_t last_bytes{};  ///< bytes of the instruction before the branch; 0: there is none
-    bool may_fail{};            ///< the branch is indirect, and execution may continue behind it
+    bool may_fail{};            ///< the branch is indirect, and execution may continue after it
     bool direct{};              ///< it has one target
     /// Places: this block; the next block if the branch failed; the target of a direct branch.
     static constexpr std::uint64_t nowhere = ~std::uint64_t{0} ^ std::uint64_t{1} << 57;

@@ -1,6 +1,6 @@
-/// Records the execution of a Cortex-M program under qemu-system-arm, as its Micro Trace Buffer (MTB), its Embedded
-/// Trace Macrocell (ETM) and its Instrumentation Trace Macrocell (ITM) with the Data Watchpoint and Trace unit (DWT)
-/// would have traced it, and what a System Trace Macrocell (STM) beside it would have sent.
+/// Records the execution of a Cortex-M program under qemu-system-arm: the trace that its Micro Trace Buffer (MTB), its
+/// Embedded Trace Macrocell (ETM) and its Instrumentation Trace Macrocell (ITM) with the Data Watchpoint and Trace unit
+/// (DWT) would have written, and the trace of a System Trace Macrocell (STM) beside it.
 #pragma once
 
 #include <cstdint>

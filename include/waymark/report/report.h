@@ -36,9 +36,9 @@ struct Against {
 
 /// The requests that a page from a server can make (waymark serve).
 struct Served {
-    std::uint64_t instructions{};  ///< windows up to here can be asked for
+    std::uint64_t instructions{};  ///< windows up to here can be requested
     std::uint64_t most{};          ///< instructions of a window
-    bool complete = false;         ///< `instructions` is all there are
+    bool complete = false;         ///< `instructions` is the whole run
     bool part = false;             ///< the page is of the beginning of the trace
     std::uint64_t begin{}, end{};  ///< of the page's window; 0 and 0: it is of the run
 };
@@ -53,7 +53,7 @@ struct ReportOptions {
     const answers::Steps* steps = nullptr;            ///< steps to walk through; null: none
     bool is_window = false;                           ///< timeline and steps show a part of the run
     const Served* served = nullptr;                   ///< null: the page is a file
-    std::uint32_t most_steps = 100'000;               ///< how many ranges
+    std::uint32_t most_steps = 100'000;               ///< maximum number of ranges
     answers::CodeKind code = answers::CodeKind::own;  ///< up to this kind the page counts code as the program's own
 };
 

@@ -27,10 +27,10 @@ namespace waymark::serve {
 /// A place of one source's stream.
 struct Point {
     std::uint64_t from{};        ///< in the stream: from here on the cut is looked for
-    std::uint32_t length{};      ///< of the bytes from there to behind the cut
+    std::uint32_t length{};      ///< number of bytes from there to the end of the cut
     std::uint64_t read_from{};   ///< in the buffer: where reading begins
     std::uint32_t skip{};        ///< bytes of the source between the two, at most 15
-    bool amid_source{};          ///< framed only: what is read first is the source's own byte
+    bool amid_source{};          ///< only in frames: the first byte read belongs to the source
     follow::CutMemory memory{};  ///< of the decoder
     std::uint64_t ran{};         ///< instructions of ranges before the cut
     analysis::FlowTimeline::Before timeline{};

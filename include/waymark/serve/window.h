@@ -19,14 +19,14 @@ struct WindowOptions {
     std::size_t most_slices = 1'000'000;  ///< of the timeline
     std::size_t most_steps = 100'000;     ///< ranges of each source
     bool instructions = true;             ///< every instruction of functions that ran, with blocks, branches and lines
-    std::uint64_t timestamp_hz = 0;       ///< of timestamps; 0: what the capture says
-    std::function<bool()> stop{};         ///< asked now and then; true ends it early. Empty: nothing does
+    std::uint64_t timestamp_hz = 0;       ///< of timestamps; 0: the value in the capture
+    std::function<bool()> stop{};         ///< called regularly; true ends decoding early. May be empty
 };
 
 struct WindowAnswers {
     answers::Answers answers;  ///< but for capture, version and health
     answers::Steps steps;
-    std::uint64_t decoded_bytes{};  ///< of all streams, with what lies between the places and the window
+    std::uint64_t decoded_bytes{};  ///< of all streams, including bytes between the places and the window
 };
 
 /// Decodes instructions [begin, end) of each source from the last place of the index before them. Timeline and steps

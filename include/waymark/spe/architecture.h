@@ -33,7 +33,7 @@ struct Architecture {
     Revision revision = Revision::first;
     bool el2 = true, el3 = true;
     bool secure_el2 = false;   ///< FEAT_SEL2
-    bool secure_only = false;  ///< without EL3: the PE is in Secure state always (3.0 says when this counts)
+    bool secure_only = false;  ///< without EL3: the PE is always in Secure state (3.0 states when this counts)
     bool secure = true;        ///< with RME: there is a Secure state
     bool rme = false;
     bool ecv = false;  ///< FEAT_ECV: PCT has two bits

@@ -42,7 +42,7 @@ struct Level {
     /// remedy, and so on; then the findings that stop samples, in the same way.
     std::vector<RegisterFinding> obstacles;
     Decision<SysRegAccess> buffer_access, profiling_access;
-    std::vector<OwnAccess> own_accesses;  ///< accesses to registers that have an enable of their own, if it was given
+    std::vector<OwnAccess> own_accesses;  ///< accesses to registers with a separate enable, if it was given
     // Decisions about the contents of a record; meaningful if samples are taken.
     Decision<bool> context_idr1, context_idr2, physical_address;
     Decision<TimeStamp> time_stamp;
