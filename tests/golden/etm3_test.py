@@ -5,8 +5,6 @@ usage: etm3_test.py WAYMARK SOURCE_FOLDER
 
 The captures are not in the repository: WAYMARK_CORPUS, or ../shared/corpus beside the source folder. Both decoders are compared.
 """
-import csv
-import io
 import os
 import pathlib
 import random
@@ -17,7 +15,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from scratch import Folder  # noqa: E402
+from scratch import Folder, rows  # noqa: E402
 
 WAYMARK = SOURCE = CORPUS = GOLDENS = None
 # Golden, capture, sources.
@@ -32,10 +30,6 @@ def text_of(name):
     if packed.exists():
         return subprocess.run(["zstd", "-dc", packed], capture_output=True, check=True).stdout.decode()
     return (GOLDENS / (name + ".tsv")).read_text()
-
-
-def rows(text):
-    return list(csv.DictReader(io.StringIO(text), delimiter="\t"))
 
 
 def number(text):

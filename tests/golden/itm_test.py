@@ -6,7 +6,6 @@ usage: itm_test.py WAYMARK SOURCE_FOLDER
 The captures are not in the repository: WAYMARK_CORPUS, or ../shared/corpus beside the source folder.
 """
 import csv
-import io
 import os
 import pathlib
 import re
@@ -14,14 +13,13 @@ import subprocess
 import sys
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import rows  # noqa: E402
+
 WAYMARK = SOURCE = CORPUS = GOLDENS = None
 NAMES = {"ITM_ASYNC": "SYNC", "ITM_OVERFLOW": "OVERFLOW", "ITM_SWIT": "STIMULUS", "ITM_DWT": "HARDWARE-SOURCE",
          "ITM_GTS_1": "GLOBAL-TIMESTAMP-1", "ITM_GTS_2": "GLOBAL-TIMESTAMP-2", "ITM_EXTENSION": "EXTENSION"}
 RELATIONS = ("synchronous", "timestamp_delayed", "packet_delayed", "both_delayed")
-
-
-def rows(text):
-    return list(csv.DictReader(io.StringIO(text), delimiter="\t"))
 
 
 def golden(name):

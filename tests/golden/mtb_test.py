@@ -5,8 +5,6 @@ usage: mtb_test.py WAYMARK SOURCE_FOLDER
 
 The captures are not in the repository: WAYMARK_CORPUS, or ../shared/corpus beside the source folder.
 """
-import csv
-import io
 import os
 import pathlib
 import subprocess
@@ -14,7 +12,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from scratch import Folder  # noqa: E402
+from scratch import Folder, rows  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 CORPUS = pathlib.Path(os.environ.get("WAYMARK_CORPUS") or SOURCE.parent / "shared/corpus") / "mtb/model-m0"
@@ -39,10 +37,6 @@ def options(name, without=()):
         if register not in without:
             out += ["--register", f"{register}={value}"]
     return out
-
-
-def rows(text):
-    return list(csv.DictReader(io.StringIO(text), delimiter="\t"))
 
 
 class Mtb(unittest.TestCase):

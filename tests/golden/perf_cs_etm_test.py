@@ -10,15 +10,13 @@ usage: perf_cs_etm_test.py WAYMARK SOURCE_FOLDER
 
 Exit status 77 where there are no captures.
 """
-import csv
-import io
 import os
 import pathlib
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from scratch import HANGS  # noqa: E402
+from scratch import HANGS, rows  # noqa: E402
 
 COLUMNS = ("start", "end", "instructions", "isa", "atom", "branch", "link", "conditional")
 LOAD = 0x582B2B0000  # where the program was mapped; its file offsets are its addresses less that
@@ -29,10 +27,6 @@ def run(status, *arguments):
     if done.returncode != status:
         sys.exit(f"{' '.join(map(str, arguments))}: exit status {done.returncode}, expected {status}\n{done.stderr}")
     return done.stdout, done.stderr
-
-
-def rows(text):
-    return list(csv.DictReader(io.StringIO(text), delimiter="\t"))
 
 
 def number(text):

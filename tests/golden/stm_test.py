@@ -5,8 +5,6 @@ usage: stm_test.py WAYMARK SOURCE_FOLDER
 
 The captures are not in the repository: WAYMARK_CORPUS, or ../shared/corpus beside the source folder.
 """
-import csv
-import io
 import os
 import pathlib
 import re
@@ -14,13 +12,12 @@ import subprocess
 import sys
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from scratch import rows  # noqa: E402
+
 WAYMARK = SOURCE = CORPUS = GOLDENS = None
 CAPTURES = {"stm_only": ("stm/stm_only", ()), "stm_only-juno": ("stm/stm_only-juno", ()),
             "juno_r1_1": ("etmv4/juno_r1_1", ("--source", "0x20"))}
-
-
-def rows(text):
-    return list(csv.DictReader(io.StringIO(text), delimiter="\t"))
 
 
 def golden(name):

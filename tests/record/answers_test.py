@@ -9,18 +9,13 @@ import pathlib
 import random
 import re
 import shutil
-import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, run  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-
-
-def run(*arguments):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS)
 
 
 class Answers(unittest.TestCase):

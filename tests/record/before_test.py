@@ -12,14 +12,13 @@ import csv
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import endless  # noqa: E402
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, HANGS, run  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 MACHINES = {"arm": ("arm-linux-gnueabihf-", "qemu-arm", "/usr/arm-linux-gnueabihf", ()),
@@ -76,11 +75,6 @@ ENDLESS = r"""
 static volatile unsigned sum;
 int main(void) { for (unsigned i = 0;; ++i) sum = (sum ^ i) & 0x10010 ? sum * 5 + i : sum + 3; }
 """
-
-
-def run(*arguments, **more):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
-                          stdin=subprocess.DEVNULL, **more)
 
 
 def number(text):

@@ -20,7 +20,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import endless  # noqa: E402
-from scratch import Folder, HANGS, wait_for  # noqa: E402
+from scratch import Folder, HANGS, run, wait_for  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 SORT = SOURCE / "examples/sort/sort.elf"
@@ -58,10 +58,6 @@ CHANGES = elf(0xe3a0403c, 0xe59f5034, 0xe28f6028,                       # mov r4
               0xe2577001, 0x1afffffc, 0xe2544001, 0x1afffff7,           # subs r7, bne to the bl; subs r4, bne to the str
               0xe3a00000, 0xe3a07001, 0xef000000,                       # exit(0)
               0xe2800000, 0xe12fff1e, 0xe2800000, rights=7)             # add r0, #n; bx lr
-
-
-def run(*arguments, **more):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS, **more)
 
 
 def has_ended(process):

@@ -14,12 +14,11 @@ import json
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, run  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 COMPILERS = {"ete": "aarch64-linux-gnu-gcc", "etmv4": "aarch64-linux-gnu-gcc", "ptm": "arm-linux-gnueabihf-gcc"}
@@ -50,11 +49,6 @@ int main(void) {
     return 0;
 }
 """
-
-
-def run(*arguments):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
-                          stdin=subprocess.DEVNULL)
 
 
 def table(*arguments):

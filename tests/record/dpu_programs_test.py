@@ -9,13 +9,12 @@ import json
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, run  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 
@@ -25,10 +24,6 @@ COUNTERS = f"DP_TAC {COUNT} CEG=2\nDP_TBC {COUNT} CEG=7\n"
 # Nothing is overwritten: all lines go to one address.
 TASK = "TMODE=TASK VTBWM=single-address EN=1"
 FLOW = TASK.replace("TASK", "FLOW")
-
-
-def run(*arguments):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS)
 
 
 class Truth:

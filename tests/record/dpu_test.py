@@ -11,22 +11,17 @@ import json
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, run  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 SETS = ("2,7", "1,5", "3,9", "13,14", "4,18")
 UNCOUNTED = ("–", "WAIT")
 UNSEEN = ("INT", "EXC", "TASKSW")  # they happen between instructions
-
-
-def run(*arguments):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS)
 
 
 class Truth:

@@ -11,22 +11,17 @@ import json
 import os
 import pathlib
 import random
-import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, run  # noqa: E402
 
 WAYMARK = pathlib.Path(sys.argv[1]).resolve()
 PROGRAMS = int(os.environ.get("WAYMARK_PROGRAMS") or 3)
 SEED = int(os.environ.get("WAYMARK_SEED") or 1)
 EVENTS = ("CYCLES", "STALL_ALL", "WAIT", "DC_HIT", "DC_MISS", "DC_THRASH")
 BOUND = "each row but those in < > is a lower bound"
-
-
-def run(*command):
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=HANGS)
 
 
 class Case:

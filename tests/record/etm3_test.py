@@ -16,7 +16,7 @@ import unittest
 import opencsd
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, run  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 COMPILER = "arm-linux-gnueabihf-gcc"
@@ -45,11 +45,6 @@ void _start(void) {
     call(248, 0, 0, 0);
 }
 """
-
-
-def run(*arguments):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
-                          stdin=subprocess.DEVNULL)
 
 
 class Etm3(unittest.TestCase):

@@ -9,7 +9,6 @@ import csv
 import io
 import pathlib
 import shutil
-import subprocess
 import sys
 import unittest
 
@@ -17,7 +16,7 @@ import opencsd
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from cortex_m import COMPILER, build  # noqa: E402
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, run  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 STM_PORTS = 0x21000000
@@ -73,11 +72,6 @@ __attribute__((section(".vectors"), used)) void* const vectors[32] = {
     &stack_top, (void*)reset, (void*)nmi, 0, 0, 0, (void*)usage_fault, 0, 0, 0, 0, (void*)supervisor, 0, 0, (void*)pend_sv, 0,
     0, 0, 0, (void*)irq3, 0, 0, 0, 0, 0, 0, 0, 0, (void*)irq12};
 """
-
-
-def run(*arguments):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
-                          stdin=subprocess.DEVNULL)
 
 
 class EtmOfACortexM(unittest.TestCase):

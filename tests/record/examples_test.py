@@ -14,12 +14,11 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, run  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 LISTER = shutil.which("trc_pkt_lister")
@@ -44,10 +43,6 @@ A64_RETURN_STACK = ("armv9-a --unit ete --return-stack",)
 
 # Each program in each way with each core: long.examples.
 EVERYTHING = os.environ.get("WAYMARK_EXAMPLES") == "all"
-
-
-def run(*arguments):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS)
 
 
 def number(text):

@@ -10,14 +10,13 @@ names. They are compared with the packets, with the decoded flow, and with the r
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import truth_file  # noqa: E402
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, run  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 PROGRAMS = SOURCE / "tests/record/exceptions"
@@ -30,11 +29,6 @@ BOARDS = {
     "cortex-a15": {"RAM": 0x80000000, "GIC_DISTRIBUTOR": 0x2c001000, "GIC_CPU": 0x2c002000,
                    "SYSTEM_REGISTERS": 0x1c010000, "VIRTUALIZATION": 1},
 }
-
-
-def run(*arguments):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
-                          stdin=subprocess.DEVNULL)
 
 
 class Exceptions(unittest.TestCase):

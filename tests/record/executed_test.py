@@ -17,24 +17,18 @@ Entries of the log that are missing in the truth must follow one of these rules:
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import truth_file  # noqa: E402
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, run  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 SYSTEM = "qemu-system-arm"
 HELPERS = range(0xffff0000, 1 << 32)
 ICOUNT = ("-icount", "shift=7")
-
-
-def run(*arguments, **more):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
-                          stdin=subprocess.DEVNULL, **more)
 
 
 def entered(path):

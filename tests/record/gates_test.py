@@ -14,12 +14,11 @@ import pathlib
 import re
 import shutil
 import sqlite3
-import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, number, run  # noqa: E402
 
 WAYMARK = pathlib.Path(sys.argv[1]).resolve()
 CROSS = "arm-linux-gnueabihf-"
@@ -107,14 +106,6 @@ __attribute__((noinline)) unsigned NAME(const Shape& s, unsigned n) {
 __attribute__((noinline)) unsigned other(unsigned x) { return x * 3 + 1; }
 int main(int n, char**) { Shape s{unsigned(n) + 4}; return NAME(s) + NAME(s, 90) + other(n) == 12345; }
 """
-
-
-def run(*arguments, **more):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS, **more)
-
-
-def number(text):
-    return int(str(text).replace(",", ""))
 
 
 class Gates(unittest.TestCase):

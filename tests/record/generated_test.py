@@ -13,13 +13,12 @@ import pathlib
 import re
 import shutil
 import struct
-import subprocess
 import sys
 import unittest
 import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, number, run  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 CROSS = "arm-linux-gnueabihf-"
@@ -129,14 +128,6 @@ int main(void) {
     return 0;
 }
 """
-
-
-def run(*arguments, **more):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS, **more)
-
-
-def number(text):
-    return int(str(text).replace(",", ""))
 
 
 JOINED = """

@@ -21,7 +21,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from cortex_m import COMPILER, build  # noqa: E402
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, HANGS, run  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 MACHINES = {"m3": "mps2-an385", "m33": "mps2-an505"}
@@ -77,11 +77,6 @@ extern unsigned stack_top;
 __attribute__((section(".vectors"), used)) void* const vectors[16] = {
     &stack_top, (void*)reset, (void*)nmi, 0, 0, 0, 0, 0, 0, 0, 0, (void*)supervisor};
 """
-
-
-def run(*arguments):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
-                          stdin=subprocess.DEVNULL)
 
 
 class Itm(unittest.TestCase):

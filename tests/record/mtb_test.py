@@ -10,13 +10,12 @@ import csv
 import io
 import pathlib
 import shutil
-import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from cortex_m import BOARDS, COMPILER, build  # noqa: E402
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, run  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 # Calls, loops, a table of functions, SVC, SysTick while the core sleeps and works, PendSV chained to SysTick.
@@ -54,11 +53,6 @@ void reset(void) { main(); for (;;) {} }
 __attribute__((section(".vectors"), used)) void* const vectors[16] = {
     &stack_top, (void*)reset, 0, (void*)fault, 0, 0, 0, 0, 0, 0, 0, (void*)supervisor, 0, 0, (void*)pend, (void*)tick};
 """
-
-
-def run(*arguments):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
-                          stdin=subprocess.DEVNULL)
 
 
 class Mtb(unittest.TestCase):

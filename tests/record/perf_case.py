@@ -1,20 +1,14 @@
 """What tests of perf.data with CoreSight trace begin with: the program, and a folder with compiled programs."""
 import pathlib
 import shutil
-import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, run  # noqa: E402
 
 WAYMARK = pathlib.Path(sys.argv[1]).resolve()
 A64 = "aarch64-linux-gnu-gcc"
-
-
-def run(*arguments, **more):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
-                          stdin=subprocess.DEVNULL, **more)
 
 
 class PerfCase(unittest.TestCase):

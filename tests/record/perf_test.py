@@ -13,7 +13,6 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import unittest
 
@@ -21,7 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import perf_records  # noqa: E402
 import truth_file  # noqa: E402
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, run  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 PERF = shutil.which("perf")
@@ -68,11 +67,6 @@ int main(void) {
     return 0;
 }
 """
-
-
-def run(*arguments, **more):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
-                          stdin=subprocess.DEVNULL, **more)
 
 
 def truth(path):

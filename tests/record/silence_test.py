@@ -10,12 +10,11 @@ import json
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, run  # noqa: E402
 
 WAYMARK = pathlib.Path(sys.argv[1]).resolve()
 CROSS64, CROSS32 = "aarch64-linux-gnu-gcc", "arm-linux-gnueabihf-gcc"
@@ -42,10 +41,6 @@ _start: mov r4, #50
 f: nop
  bx lr
 """
-
-
-def run(*command):
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=HANGS)
 
 
 class Silence(unittest.TestCase):

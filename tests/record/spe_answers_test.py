@@ -13,14 +13,10 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from scratch import Folder, HANGS, wait_for  # noqa: E402
+from scratch import Folder, HANGS, run, wait_for  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 COMPILER = "aarch64-linux-gnu-gcc"
-
-
-def run(*arguments):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS)
 
 
 def line_of(program, text):

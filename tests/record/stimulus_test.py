@@ -13,15 +13,11 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, HANGS, run  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 EXAMPLES = SOURCE / "examples" / "stimuli"
 VIEWS = ("tasks", "functions", "paths", "interrupts", "timeline", "loops", "data", "ratios", "health")
-
-
-def run(*command):
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=HANGS)
 
 
 class Stimuli(unittest.TestCase):

@@ -9,13 +9,12 @@ import csv
 import io
 import pathlib
 import shutil
-import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from cortex_m import COMPILER, build  # noqa: E402
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, run  # noqa: E402
 
 WAYMARK = pathlib.Path(sys.argv[1]).resolve()
 PORTS = 0x80000000  # PSRAM of mps2-an505
@@ -52,10 +51,6 @@ WRITTEN = [("text", 1, False, ord("h"), 1, False), ("text", 1, False, 0x1234, 2,
            ("text", 1, True, ord("!"), 1, False), ("text", 300, False, 1, 1, True), ("text", 300, True, 2, 1, True),
            ("text", 300, False, 3, 1, False), ("flag", 300, True, None, 0, False), ("flag", 300, True, None, 0, True),
            ("trigger", 300, False, 7, 1, False)]  # the address 0xc0 is reserved
-
-
-def run(*arguments):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS, stdin=subprocess.DEVNULL)
 
 
 class Stm(unittest.TestCase):

@@ -14,7 +14,6 @@ import json
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import unittest
 
@@ -22,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import truth_file  # noqa: E402
 from executed_test import follow, is_straight  # noqa: E402
-from scratch import Folder, HANGS  # noqa: E402
+from scratch import Folder, run  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 CROSS, SYSTEM = "aarch64-linux-gnu-gcc", "qemu-system-aarch64"
@@ -38,11 +37,6 @@ STATES = {"reset": (3, "S"), "start_monitor": (3, "S"), "monitor_call": (3, "S")
           "kernel_irq": (1, "NS"), "kernel_synchronous": (1, "NS"), "switch_task": (1, "NS"), "ask_secure": (1, "NS"),
           "first_task": (0, "NS"), "second_task": (0, "NS"), "work": (0, "NS"), "prime": (0, "NS"),
           "fibonacci": (0, "NS"), "multiply": (0, "NS")}
-
-
-def run(*arguments, **more):
-    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS,
-                          stdin=subprocess.DEVNULL, **more)
 
 
 def entered(log):

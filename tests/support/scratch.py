@@ -1,10 +1,13 @@
-"""What tests in Python share: folders that stay when a test fails, a limit for what hangs, and what commands print being
-the same everywhere.
+"""What tests in Python share: folders that stay when a test fails, commands that cannot hang and print the same on every
+machine, and how their output is read.
 
-    from scratch import HANGS, Folder
+    from scratch import Folder, run
 """
+import csv
+import io
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import time
@@ -29,6 +32,23 @@ _home = tempfile.TemporaryDirectory(prefix="waymark-home-", ignore_cleanup_error
 os.environ["HOME"] = _home.name
 os.umask(0o022)
 
+
+
+def run(*arguments, **more):
+    """Runs a command without standard input, unless `more` has another. Its output is text."""
+    if "input" not in more:
+        more.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS, **more)
+
+
+def rows(text):
+    """The rows of a table that a command printed as TSV, each by the names of its columns."""
+    return list(csv.DictReader(io.StringIO(text), delimiter="\t"))
+
+
+def number(text):
+    """A number that a command printed with commas between thousands."""
+    return int(str(text).replace(",", ""))
 
 
 def wait_for(condition, what, pause=0.02):
