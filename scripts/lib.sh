@@ -115,7 +115,7 @@ install_packages() {
     return 1
 }
 
-# build_preset <preset> [cmake options…]: configures and builds a preset of CMakePresets.json: all of it, or $build_targets.
+# build_preset <preset> [cmake options…]: configures a preset of CMakePresets.json, and builds all targets, or $build_targets.
 build_targets=()
 build_preset() {
     local preset=$1

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How much a profile that `waymark pgo --for clang` made of a recording of filter.c agrees with one of instrumentation, by
+"""How much a profile that `waymark pgo --for clang` made from a recording of filter.c agrees with a profile from instrumentation, by
 `llvm-profdata overlap`.
 
     overlap.py PROFILE PROGRAM PACKETS [RUNTIME]
@@ -24,7 +24,7 @@ def run(*command, **more):
 
 
 def instrumented(folder, packets, runtime):
-    """{function: {line of it: count}}, and its entries, as counters have them."""
+    """{function: {line of it: count}}, and how often it was entered, as the counters show."""
     target = ["--target=aarch64-linux-gnu"] if runtime else []
     generate = ["-fprofile-instr-generate", "-fcoverage-mapping"]
     run("clang", *target, "-O2", "-g", *generate, "-c", "-o", folder / "filter.o", SOURCE)
@@ -48,7 +48,7 @@ def instrumented(folder, packets, runtime):
 
 
 def sampled(profile):
-    """The same of a sample profile: the code of a line counts as often as the most frequent part of it, in each place into
+    """The same for a sample profile: the code of a line counts as often as the most frequent part of the line, in each place into
     which it was inlined."""
     lines, entries = collections.defaultdict(collections.Counter), collections.Counter()
     stack, here = [], {}

@@ -1,5 +1,5 @@
 #!/bin/bash
-# From a recording to a faster program, for AArch64: build, record, make profiles, build again with clang, lay out anew with
+# From a recording to a faster program, for AArch64: build, record, make profiles, build again with clang, change the layout with
 # BOLT, count what each executes under QEMU, and compare the profile with that of instrumentation. Needs Debian's clang,
 # lld, llvm, bolt-16, qemu-user, libc6-dev-arm64-cross, libclang-rt-dev, python3.
 #
@@ -14,7 +14,7 @@ root=/usr/aarch64-linux-gnu
 build=(clang --target=aarch64-linux-gnu -fuse-ld=lld -O2 -g -fdebug-info-for-profiling -Wl,--emit-relocs -Wl,--build-id)
 bolt=$(dirname "$(readlink -f "$(command -v llvm-bolt || command -v llvm-bolt-16)")")
 
-# 1. Build, and record a run of it.
+# 1. Build the program, and record a run.
 "${build[@]}" -o filter "$here/filter.c"
 rm -rf out
 "$waymark" record --unit etmv4 -o out -- ./filter "$packets" >expected

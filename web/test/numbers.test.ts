@@ -1,4 +1,4 @@
-/// Numbers are written as by the commands: the cases are those of tests/core/numbers_test.cc.
+/// Numbers are written as the commands write them: the cases are the same as in tests/core/numbers_test.cc.
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 

@@ -275,7 +275,7 @@ class Capture:
         self.close()
 
     def close(self) -> None:
-        """Nothing more can be asked of it; decoders that are at work finish theirs."""
+        """No method can be called any more; running decoders finish their work."""
         self._handle.close()
 
     @property
@@ -285,7 +285,7 @@ class Capture:
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong with its description, or should be known of it."""
+        """Mistakes in its description, and warnings about it."""
         return self._handle.problems
 
     def flow(self, source=None, jobs: int = 1, batch: int = 1 << 16) -> Flow:
@@ -339,7 +339,7 @@ class Capture:
         return None if found is None else Symbol(*found)
 
     def address(self, name: str, source=None) -> int:
-        """The address of a symbol. NotFoundError: there is none of that name, or several."""
+        """The address of a symbol. NotFoundError: no symbol has that name, or several have it."""
         return self._handle.symbol_address(self._source_number(source), name)
 
     def __repr__(self) -> str:
@@ -347,7 +347,7 @@ class Capture:
 
 
 def open(path, **options) -> Capture:
-    """Opens whatever `waymark info` takes: a snapshot folder, perf.data, a folder of a DPU, an answers file, or a bare trace
+    """Opens everything that `waymark info` opens: a snapshot folder, perf.data, a folder of a DPU, an answers file, or a bare trace
     file with the options that describe it."""
     return Capture(_waymark.Capture.open(_os.fsencode(path), options), _os.fspath(path))
 
@@ -365,7 +365,7 @@ def open_live(**options) -> Capture:
 class Model:
     """A trace unit: executed instructions become the bytes that it sends.
 
-    unit: `ptm`, `etmv4` or `ete`. Settings are those of wm_model_new in waymark.h: core, cycle_accurate, timestamps,
+    unit: `ptm`, `etmv4` or `ete`. Settings have the names that wm_model_new in waymark.h gives them: core, cycle_accurate, timestamps,
     return_stack, branch_broadcast, context_id_bytes, sync_bytes, fifo_bytes and so on.
     """
 
@@ -494,7 +494,7 @@ def _operations(pc=None, kind="other", cycle=0, address=0, physical=None, events
 
 class Unit:
     """A unit that is programmed by registers: a trace buffer (`etb`, `tmc-etb`, `tmc-etf`, `tmc-etr`), a profiling unit
-    (`spe`), or the Debug and Profiling Unit of a DSP (`dpu`). Settings, registers, signals and lines are those of wm_unit_new,
+    (`spe`), or the Debug and Profiling Unit of a DSP (`dpu`). Settings, registers, signals and lines are the same as of wm_unit_new,
     wm_unit_write, wm_unit_signal and wm_unit_line in waymark.h.
     """
 

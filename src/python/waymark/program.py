@@ -54,7 +54,7 @@ def record(program, output, **options) -> pathlib.Path:
     """Runs a program under QEMU and records the trace that a unit would have produced.
 
     program: a path, or a list of a path and arguments. output: the folder of the recording, which is returned and can be
-    opened. Options are those of `waymark record`: unit="ete", limit=100000, force=True and so on.
+    opened. Options are the same as of `waymark record`: unit="ete", limit=100000, force=True and so on.
     """
     words = [program] if isinstance(program, (str, os.PathLike)) else list(program)
     _run([_find(), "record", "-o", os.fspath(output), *_options(options), "--", *map(os.fspath, words)])
@@ -62,7 +62,7 @@ def record(program, output, **options) -> pathlib.Path:
 
 
 def report(capture, output="report.html", **options) -> pathlib.Path:
-    """Writes a report of a capture: one HTML file with everything in it, whose path is returned. Options are those of
+    """Writes a report of a capture: one HTML file with everything in it, whose path is returned. Options are the same as of
     `waymark report`: symbols="program.elf", max_size=20 and so on."""
     _run([_find(), "report", os.fspath(capture), "-o", os.fspath(output), *_options(options)])
     return pathlib.Path(output)

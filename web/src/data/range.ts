@@ -8,7 +8,7 @@ export interface Range {
     to: number;
 }
 
-/// `12-340`; undefined: it is none.
+/// `12-340`; undefined: the text is not a range.
 export function rangeOf(text: string | undefined): Range | undefined {
     const found = /^(\d+)-(\d+)$/.exec(text ?? "");
     if (!found) return undefined;

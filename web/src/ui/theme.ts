@@ -1,4 +1,4 @@
-/// Light and dark themes, and the colours of canvases. The hues are those of Okabe and Ito, which people with any colour
+/// Light and dark themes, and the colours of canvases. The hues were chosen by Okabe and Ito, which people with any colour
 /// vision can distinguish; important facts are also shown by hatching, shape or words.
 import { useEffect, useState } from "preact/hooks";
 

@@ -43,7 +43,7 @@ function View({ report, place, keep, against }: ViewProps & { against: Against }
         const fits = matcher(query);
         return all.filter((i) => is[which](i) && (fits === undefined || fits(`${table.function[i]} ${table.image?.[i] ?? ""} ${table.file?.[i] ?? ""}`)));
     }, [query, which]);
-    // Functions of the report go by their names.
+    // Functions of the report are identified by their names.
     const byName = useMemo(() => new Map(report.head.functions.name.map((n, f) => [n, f] as const)), []);
     const columns = useMemo<Column[]>(
         () => [

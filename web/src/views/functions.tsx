@@ -26,7 +26,7 @@ export function FunctionsView({ report, place, metric, setMetric, context, setCo
     const query = place.query ?? "";
     const setQuery = (query: string) => keep({ query });
     const tree = useTree(report);
-    // For one core, thread, task or source, costs are those of its calls.
+    // For one core, thread, task or source, costs are the costs of its calls.
     const timeline = useTimeline(report);
     const range = selectedRange(timeline, place);
     const ranged = useMemo(() => (timeline && range ? inRange(timeline, range, functions.name.length) : undefined), [timeline, place.range]);

@@ -9,7 +9,7 @@ import { type Column, DataTable } from "../ui/table";
 import { counted, grouped, timeText } from "../ui/text";
 import { aroundMoment } from "./timeline";
 
-/// A slice by what it is, not by its number: a link stays right when the report is written again.
+/// A slice by its row, beginning and depth, not by its number: a link stays right when the report is written again.
 export const pickOf = (timeline: Timeline, slice: number) => `${timeline.track[slice]}:${timeline.begin[slice]}:${timeline.part.slices.depth[slice]}`;
 export function picked(timeline: Timeline, pick: string | undefined): number {
     const found = /^(\d+):(\d+):(\d+)$/.exec(pick ?? "");
