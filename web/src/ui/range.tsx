@@ -107,7 +107,7 @@ export function RangeNote({ timeline, range, part }: { timeline: Timeline; range
     const sentences: string[] = [];
     if (word === "as shown") sentences.push("These are the figures that the timeline shows for the range; the summary says which of them are exact.");
     else if (word === "exact") sentences.push("Every call is in this report, so the figures of the range are exact.");
-    else if (word === "estimate") sentences.push(axis.uncertainty > 0 ? `Places of 95 % of what ran are off by at most ${time(axis.uncertainty)}, so figures at the edges are estimates.` : "Times between timestamps are estimates.");
+    else if (word === "estimate") sentences.push(axis.uncertainty > 0 ? `Positions are off by at most ${time(axis.uncertainty)} for 95 % of what ran, so figures at the edges are estimates.` : "Times between timestamps are estimates.");
     else if (resolution === 0) sentences.push("A lower bound: trace may have been lost within calls.");
     if (resolution > 0)
         sentences.push(`Calls shorter than ${time(resolution)} are merged or left out: calls and totals are at least these, and what a function took itself may include what such calls took.` +

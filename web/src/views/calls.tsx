@@ -23,6 +23,12 @@ export function CallsView(props: ViewProps) {
     return <Calls {...props} tree={loaded} />;
 }
 
+/// A core, thread, task or source: with the function that a thread began in.
+export function contextName(report: ViewProps["report"], tree: Tree, cost: Float64Array, node: number): string {
+    const began = report.head.unit === "DPU" ? -1 : contextBeganIn(tree, cost, report.head.functions, node);
+    return report.functionName(tree.function[node]!) + (began < 0 ? "" : ` · ${report.functionName(began)}`);
+}
+
 /// The selected core, thread, task or source; 0: all of them.
 export function ContextChoice(props: { report: ViewProps["report"]; tree: Tree; value: number; onChange: (node: number) => void }) {
     const { report, tree } = props;
@@ -31,8 +37,7 @@ export function ContextChoice(props: { report: ViewProps["report"]; tree: Tree; 
     if (all.length === 0) return null;
     const nameOf = (node: number): string => {
         const up = tree.parent[node]!;
-        const began = report.head.unit === "DPU" ? -1 : contextBeganIn(tree, cost, report.head.functions, node);
-        const name = report.functionName(tree.function[node]!) + (began < 0 ? "" : ` · ${report.functionName(began)}`);
+        const name = contextName(report, tree, cost, node);
         return up > 0 && tree.kind[up] === Kind.root ? `${nameOf(up)} › ${name}` : name;
     };
     return (
@@ -162,8 +167,12 @@ function Calls({ report, place, metric: wanted, setMetric, context, setContext, 
 
 /// The name of a call.
 function namer(report: ViewProps["report"], tree: Tree, way: Way): (node: number) => string {
+    const cost = way === "callers" ? inclusive(tree, 0) : undefined;
+    const named = new Map(cost && contexts(tree).map((node) => [node, contextName(report, tree, cost, node)] as const));
     return (node) => {
         const f = tree.function[node] ?? -1;
+        const context = named.get(node);
+        if (context !== undefined) return context;
         if (node === 0 && f < 0) return way === "leaves" ? "all, by leaf function" : "all";
         if (tree.kind[node] === Kind.folded) return "[smaller calls]";
         if (f < 0) return tree.kind[node] === Kind.unsynchronised ? "[callers not in the trace]" : "[unknown]";
@@ -383,12 +392,21 @@ export function Flame(props: Shown & Pick<ViewProps, "place" | "keep"> & { match
     }, [size.width, map]);
 
     const whole = map.total;
+    const striped = useMemo(() => {
+        const seen = new Set(tree.kind.filter((_, node) => map.width[node]! > 0));
+        return [[Kind.interrupt, "entered by an exception"], [Kind.unsynchronised, "caller unknown"], [Kind.folded, "several small calls"]].filter(([kind]) => seen.has(kind as Kind)).map(([, what]) => what);
+    }, [tree, map]);
     return (
         <>
             <p class="note" id="flame-help">
                 Click a call to select it, twice to zoom in; drag to move. Keys: arrows, Enter, Backspace. Ctrl and wheel zoom.
                 <button type="button" class="button small" onClick={() => zoomTo(0)}>Show all</button>
             </p>
+            {striped.length > 0 && (
+                <ul class="legend" aria-label="Stripes">
+                    <li><span class="mark-sign mark-0" aria-hidden="true" />{striped.join(", or ")}</li>
+                </ul>
+            )}
             <div
                 ref={frame}
                 class="flame"
@@ -521,7 +539,7 @@ function Detail(props: { report: ViewProps["report"]; tree: Tree; map: Layout; n
     for (let up = tree.parent[node] ?? -1; up >= 0; up = tree.parent[up]!) path.push(up);
     const f = tree.function[node] ?? -1;
     const { unit } = props;
-    const kind = ["", "", "entered by an exception or interrupt", "who called it is not in the trace", "several calls, each too small to be shown"][tree.kind[node] ?? 0];
+    const kind = ["", "", "entered by an exception or interrupt", "caller unknown: it was called before the trace began, or where trace was lost", "several calls, each too small to be shown"][tree.kind[node] ?? 0];
     return (
         <section class="detail" aria-label="The selected call" aria-live="polite">
             <h2 class="full-name">{nameOf(node)}</h2>

@@ -5,6 +5,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { type Code, isaNames } from "../data/model";
 import { Outcome, type Stream } from "../data/steps";
 import { Choice, Loading, Name, useLoaded, ViewHead } from "../ui/parts";
+import { useTimeline } from "../ui/range";
 import { hashOf, type ViewProps } from "../ui/state";
 import { counted, fileName, grouped, hex } from "../ui/text";
 
@@ -36,13 +37,20 @@ const moves: Move[][] = [
     pair("Same instruction", "a", "Next execution of this instruction ( a )", "Previous execution of this instruction ( A )", (s, at, way) => s.sameAddress(at, way)),
     pair("Same line", "l", "Next execution of this line ( l )", "Previous execution of this line ( L )", (s, at, way) => s.sameLine(at, way)),
     pair("Exception or gap", "e", "Next exception or gap ( e )", "Previous exception or gap ( E )", (s, at, way) => s.event(at, way)),
+    [
+        { name: "First or last", way: -1, key: "Home", title: "The first instruction ( Home )", to: (_, at) => (at > 0 ? 0 : undefined) },
+        { name: "First or last", way: 1, key: "End", title: "The last instruction ( End )", to: (s, at) => (at < s.size - 1 ? s.size - 1 : undefined) },
+    ],
 ];
 const outcomes = ["", "not taken", "taken", "passed"];
 
 function Stepping({ report, place, keep, go, streams, texts, code }: ViewProps & { streams: Stream[]; texts: string[]; code: Code }) {
     const which = Math.min(place.stream ?? 0, streams.length - 1);
     const s = streams[which]!;
-    const at = Math.min(place.step ?? 0, s.size - 1);
+    const at = Math.min(place.step ?? (place.which === "last" ? s.size - 1 : 0), s.size - 1);
+    const timeline = useTimeline(report);
+    // As the timeline names it: with the function that the thread began in.
+    const sourceName = (source: string) => timeline?.part.tracks.name.find((n) => n.startsWith(`${source} · `)) ?? source;
     const set = (step: number) => keep({ step, stream: which });
     const said = useRef<HTMLParagraphElement>(null);
     const move = (m: Move) => {
@@ -58,8 +66,6 @@ function Stepping({ report, place, keep, go, streams, texts, code }: ViewProps &
         const arrow = event.key === "ArrowRight" || event.key === "ArrowDown" ? 1 : event.key === "ArrowLeft" || event.key === "ArrowUp" ? -1 : 0;
         const found = moves.flat().find((m) => (arrow !== 0 ? m.key === "Arrow" && m.way === arrow : m.key === event.key));
         if (found) move(found);
-        else if (event.key === "Home") set(0);
-        else if (event.key === "End") set(s.size - 1);
         else return;
         event.preventDefault();
     };
@@ -73,7 +79,7 @@ function Stepping({ report, place, keep, go, streams, texts, code }: ViewProps &
     return (
         <>
             <ViewHead title="Steps">
-                {streams.length > 1 && <Choice label="Source" value={which} options={streams.map((x, i) => ({ value: i, name: x.part.source }))} onChange={(i) => keep({ stream: i, step: 0 })} />}
+                {streams.length > 1 && <Choice label="Source" value={which} options={streams.map((x, i) => ({ value: i, name: sourceName(x.part.source) }))} onChange={(i) => keep({ stream: i, step: 0 })} />}
             </ViewHead>
             <p class="note steps-extent">
                 {whole ? `All ${counted(s.size, "instruction")} that ${s.part.source} traced${part} can be stepped through.` : `The first ${grouped(s.size)} of ${counted(s.part.instructions, "instruction")} that ${s.part.source} traced${part} can be stepped through; --steps takes more into the report.`}

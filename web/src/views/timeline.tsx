@@ -578,12 +578,19 @@ function View({ report, timeline, place, keep, go }: ViewProps & { timeline: Tim
             const room = Math.min(total, Math.max(length * 3, from + length < a || from > b ? Math.min(seenWhole, length * 60) : length * 30));
             show(from + length / 2 - room / 2, from + length / 2 + room / 2, true);
         }
+        scrollTo(slice);
+    };
+    const scrollTo = (slice: number) => {
         const row = rows.find((r) => r.track === timeline.track[slice]);
         const f = frame.current;
         if (!row || !f) return;
         const y = row.y + (row.marks.length > 0 ? markHeight : 0) + slices.depth[slice]! * laneHeight;
         if (y < f.scrollTop || y > f.scrollTop + f.clientHeight - axisHeight - laneHeight) f.scrollTop = Math.max(0, y - f.clientHeight / 2);
     };
+    // A link may lead to a slice of a track that is further down.
+    useEffect(() => {
+        if (selected >= 0) scrollTo(selected);
+    }, [size.height > 0, place.pick]);
     const choose = (slice: number) => {
         if (slice < 0) return;
         setSelected(slice);
@@ -662,7 +669,7 @@ function View({ report, timeline, place, keep, go }: ViewProps & { timeline: Tim
     const pinch = useRef(new Map<number, number>());
     return (
         <>
-            <ViewHead title="Timeline" note={[axis.note, axis.uncertainty > 0 ? `Places of 95 % of what ran are off by at most ${time(axis.uncertainty)}.` : "",
+            <ViewHead title="Timeline" note={[axis.note, axis.uncertainty > 0 ? `Positions are off by at most ${time(axis.uncertainty)} for 95 % of what ran.` : "",
                 timeline.part.resolution > 0 ? `Calls shorter than ${time(timeline.part.resolution)} are merged; a larger --max-size shows more.` : ""].filter(Boolean).join(" ")}>
                 <Search label={written.length > 0 ? "Search functions and messages" : "Search functions"} value={query} onInput={setQuery} title="caller > function finds calls below a caller."
                     note={searchNote}
