@@ -312,7 +312,7 @@ for (const [page_, command] of [["instructions", "instructions"], ["lines", "lin
 await page.click('.segments >> text="Functions"');
 await frames();
 equal("coverage by function", shown(await table(), "Function"), rowsOf(wanted.coverage.function, "function"));
-await page.click('.segments >> text="Not seen"');
+await page.click('.segments >> text="Functions not seen"');
 await frames();
 equal("functions that never ran", (await table()).length, wanted.coverage.function.filter((r) => r["instructions executed"] === "0" && r.function !== "all").length);
 await page.click('.segments >> text="Code not seen"');
@@ -374,6 +374,48 @@ const drawnColours = (selector) =>
 check("a small flame graph", await drawnColours(".small-flame canvas"));
 check("a small timeline", await drawnColours(".small-timeline canvas"));
 check("links to what is remarkable", (await page.$$(".remarkable a")).length >= 2);
+{
+    const text = await page.textContent('.remarkable a:has-text("always went the same way")');
+    await page.click('.remarkable a:has-text("always went the same way")');
+    await page.waitForSelector(".view-branches .table");
+    const own = await table();
+    equal("branches of own code that always went the same way", String(own.length), /([\d,]+) of them in your code/.exec(text)?.[1] ?? "");
+    check("are conditional, and went one way", own.length > 0 && own.every((r) => r.Kind === "conditional" && (r.Taken === "0" || r.Taken === "1")), JSON.stringify(own[0]));
+    await go("#/coverage?which=functions&own=1", ".view-coverage .table");
+    const names = new Set((await table()).map((r) => r.Function));
+    for (const view of ["branches", "blocks", "loops"]) {
+        await go(`#/${view}?own=0`, `.view-${view} .table`);
+        const all = await table();
+        await page.click("text=Only my code");
+        await frames();
+        const some = await table();
+        check(`${view} of own code only`, some.length > 0 && some.length < all.length && some.every((r) => names.has(r["In function"])), `${some.length} of ${all.length}`);
+    }
+    await go("#/summary?own=0", ".remarkable");
+    await page.click('.remarkable a:has-text("What ran last")');
+    await page.waitForSelector(".view-steps .steps-here");
+    const last = String(wanted.steps.addresses.length - 1);
+    equal("what ran last is the last instruction", await page.getAttribute(".steps-here", "data-at"), last);
+    await page.click('[data-step="First or last back"]');
+    await page.waitForSelector('.steps-here[data-at="0"]');
+    await page.click('[data-step="First or last"]');
+    await page.waitForSelector(`.steps-here[data-at="${last}"]`);
+    await go("#/exceptions", ".view-exceptions .below");
+    const [exception] = await table();
+    await page.click(`.view-exceptions .table-body .row:has-text("${exception.Exception}")`);
+    await page.waitForFunction(() => /query=/.test(location.hash));
+    await frames();
+    const each = await table(".below");
+    equal("a row of exceptions shows each of them", each.length, Number(exception.Taken));
+    check("with the time since the last", each.every((r, i) => r["Since the last"] === (i === 0 ? "" : String(Number(r.At) - Number(each[i - 1].At)))), JSON.stringify(each[1]));
+    check("and the function that ran", each.some((r) => wanted.places[r["Taken in"]] !== undefined), JSON.stringify(each[0]));
+    for (const view of ["functions", "coverage", "coverage?which=lines", "coverage?which=never", "coverage?which=ways", "branches", "blocks", "loops", "exceptions"]) {
+        await go(`#/${view}`, `.view-${view.split("?")[0]} .table`);
+        const [wide, room] = await page.$eval(".table", (t) => [t.scrollWidth, t.clientWidth]);
+        check(`${view}: all columns are in view`, wide <= room, `${wide} of ${room}`);
+    }
+    await go("#/summary", "#glance");
+}
 await accessible("summary");
 await page.locator(".small-flame").press("Enter");
 await page.waitForSelector(".view-calls .flame");

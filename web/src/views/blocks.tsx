@@ -8,6 +8,7 @@ import { WholeNote } from "../ui/range";
 import type { ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
 import { counted, hex, short } from "../ui/text";
+import { OwnChoice, ownOnly } from "./coverage";
 import { placeText } from "./functions";
 
 export function BlocksView(props: ViewProps) {
@@ -20,6 +21,7 @@ function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Bra
     const b = branches.part.blocks;
     const address = branches.block;
     const query = place.query ?? "";
+    const own = ownOnly(report, place);
     const setQuery = (query: string) => keep({ query });
     const ran = (i: number) => b.times[i]! * b.instructions[i]!;
     const total = useMemo(() => b.times.reduce((sum, _, i) => sum + ran(i), 0), []);
@@ -27,8 +29,9 @@ function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Bra
         const is = matcher(query);
         return b.times
             .map((_, i) => i)
+            .filter((i) => !own || report.head.functions.own[b.function[i]!] === 1)
             .filter((i) => is === undefined || is(`${report.functionName(b.function[i]!)} ${placeText(report, b.source[i]!, b.line[i]!)} ${hex(address[i]!)}`));
-    }, [query]);
+    }, [query, own]);
     const columns = useMemo<Column[]>(
         () => [
             {
@@ -75,6 +78,7 @@ function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Bra
         <>
             <ViewHead title="Blocks" note="Code that ran from its first instruction to its last without a taken branch in between. Blocks overlap: code that is also entered in its middle is in two of them, and ran as often as both together.">
                 <Search label="Search blocks" value={query} onInput={setQuery} note={query === "" ? "" : counted(rows.length, "block")} />
+                <OwnChoice report={report} place={place} keep={keep} />
             </ViewHead>
             <WholeNote place={place} what="Blocks are" />
             <DataTable

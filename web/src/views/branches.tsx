@@ -8,6 +8,7 @@ import { RangeBar, RanNote, useRan, WholeNote } from "../ui/range";
 import type { ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
 import { counted, grouped, hex, percent, short } from "../ui/text";
+import { OwnChoice, ownOnly } from "./coverage";
 import { placeText } from "./functions";
 
 type Which = "all" | "both" | "one" | "unknown";
@@ -29,6 +30,7 @@ function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Bra
     const query = place.query ?? "";
     const setQuery = (query: string) => keep({ query });
     const which = (["all", "both", "one", "unknown"] as Which[]).find((w) => w === place.which) ?? "all";
+    const own = ownOnly(report, place);
     const setWhich = (which: Which) => keep({ which }, true);
     const rows = useMemo(() => {
         const is = matcher(query);
@@ -36,6 +38,7 @@ function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Bra
             .map((_, i) => i)
             .filter((i) => {
                 if (part !== undefined && b.taken[i]! + b.notTaken[i]! === 0) return false;
+                if (own && report.head.functions.own[b.function[i]!] !== 1) return false;
                 const conditional = b.kind[i] === 0;
                 const one = conditional && (b.taken[i] === 0) !== (b.notTaken[i] === 0);
                 const unknown = conditional && ((b.taken[i] === 0 && b.seenTaken[i] === Seen.notObserved) || (b.notTaken[i] === 0 && b.seenNotTaken[i] === Seen.notObserved));
@@ -44,7 +47,7 @@ function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Bra
                 if (which === "unknown" && !unknown) return false;
                 return is === undefined || is(`${report.functionName(b.function[i]!)} ${placeText(report, b.source[i]!, b.line[i]!)} ${hex(branches.address[i]!)} ${branchKinds[b.kind[i]!]}`);
             });
-    }, [query, which, b]);
+    }, [query, which, own, b]);
     const columns = useMemo<Column[]>(() => {
         const out: Column[] = [
             {
@@ -99,7 +102,7 @@ function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Bra
     return (
         <>
             <ViewHead title="Branches">
-                <Search label="Search branches" value={query} onInput={setQuery} note={query === "" && which === "all" ? "" : counted(rows.length, "branch", "branches")} />
+                <Search label="Search branches" value={query} onInput={setQuery} note={query === "" && which === "all" && !own ? "" : counted(rows.length, "branch", "branches")} />
                 <Segments<Which>
                     label="Which branches"
                     value={which}
@@ -111,6 +114,7 @@ function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Bra
                         { value: "unknown", name: "Unknown", title: "An outcome was not seen, but may have happened unobserved" },
                     ]}
                 />
+                <OwnChoice report={report} place={place} keep={keep} />
             </ViewHead>
             {part === undefined ? <WholeNote place={place} what="Branches are" /> : (
                 <>

@@ -156,7 +156,7 @@ function View({ report, place, keep, go, coverage, code }: ViewProps & { coverag
                     options={[
                         { value: "files", name: "Files" },
                         { value: "functions", name: "Functions" },
-                        { value: "never", name: "Not seen", title: "Functions of which no instruction was seen to run" },
+                        { value: "never", name: "Functions not seen", title: "Functions of which no instruction was seen to run" },
                         { value: "lines", name: "Lines" },
                         { value: "code", name: "Code not seen", title: "Stretches of code that did not run, or were not observed" },
                         { value: "ways", name: "Ways not seen", title: "Branches that ran, but of whose two ways one was not seen" },
@@ -185,7 +185,7 @@ function View({ report, place, keep, go, coverage, code }: ViewProps & { coverag
             <div class={source === undefined ? "" : "beside"}>
                 <div>
                     <DataTable key={which} label="Coverage" columns={columns} rows={rows} open={open} selected={selected}
-                        sort={which === "files" || which === "functions" || which === "never" ? { by: "missing", down: true } : which === "code" ? { by: "instructions", down: true } : undefined}
+                        sort={which === "files" || which === "functions" || which === "never" ? { by: "missing", down: true } : which === "code" ? { by: "instructions", down: true } : which === "lines" ? { by: "times", down: false } : undefined}
                         empty={query !== "" ? undefined : which === "never" ? "Every function ran." : "There is none."} />
                     <p class="note">
                         {which === "files" || which === "functions" ? "A row shows its source. " : ""}

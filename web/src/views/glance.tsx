@@ -1,13 +1,14 @@
 /// On the first page: a small flame graph, a small timeline, and links to what is remarkable.
 import { useEffect, useMemo, useRef } from "preact/hooks";
 
-import type { Branches, Report, Timeline } from "../data/model";
-import { layout, type Tree } from "../data/tree";
+import type { Against, Branches, Report, Timeline } from "../data/model";
+import { contexts, inclusive, layout, type Tree } from "../data/tree";
 import { begin, canvasFont, fitting, useFrame, useSize } from "../ui/canvas";
 import { useLoaded } from "../ui/parts";
 import { hashOf, type Place } from "../ui/state";
 import { counted, grouped, percent, shortened, timeText } from "../ui/text";
 import { colorOf, colors, hatch, useTheme } from "../ui/theme";
+import { contextName } from "./calls";
 import { placeText } from "./functions";
 import { aroundMoment } from "./timeline";
 
@@ -18,6 +19,7 @@ export function Glance({ report, metric }: { report: Report; metric: number }) {
     const tree = useLoaded<Tree | undefined>(() => (has.calls > 1 ? report.calls() : Promise.resolve(undefined)));
     const timeline = useLoaded<Timeline | undefined>(() => (has.slices + has.marks > 0 ? report.timeline() : Promise.resolve(undefined)));
     const branches = useLoaded<Branches | undefined>(() => (has.branches > 0 ? report.branches() : Promise.resolve(undefined)));
+    const against = useLoaded<Against | undefined>(() => (has.against > 0 ? report.against() : Promise.resolve(undefined)));
     const known = <T,>(value: T | Error | undefined) => (value instanceof Error ? undefined : value);
     if (has.calls <= 1 && has.slices + has.marks === 0 && has.branches === 0) return null;
     return (
@@ -25,7 +27,7 @@ export function Glance({ report, metric }: { report: Report; metric: number }) {
             <h2 id="glance">At a glance</h2>
             {has.calls > 1 && <SmallFlame report={report} tree={known(tree)} metric={metric} />}
             {has.slices > 0 && <SmallTimeline report={report} timeline={known(timeline)} />}
-            <Remarkable report={report} timeline={known(timeline)} branches={known(branches)} />
+            <Remarkable report={report} timeline={known(timeline)} branches={known(branches)} against={known(against)} />
         </section>
     );
 }
@@ -35,7 +37,11 @@ function SmallFlame({ report, tree, metric }: { report: Report; tree: Tree | und
     const frame = useRef<HTMLAnchorElement>(null);
     const canvas = useRef<HTMLCanvasElement>(null);
     const size = useSize(frame);
-    const nameOf = (node: number) => report.functionName(tree!.function[node]!);
+    const named = useMemo(() => {
+        const cost = tree && inclusive(tree, 0);
+        return new Map(cost && contexts(tree).map((node) => [node, contextName(report, tree, cost, node)] as const));
+    }, [tree]);
+    const nameOf = (node: number) => named.get(node) ?? report.functionName(tree!.function[node]!);
     const map = useMemo(() => tree && layout(tree, metric, "cost", nameOf), [tree, metric]);
     const draw = useFrame(() => {
         if (!canvas.current || !map || !tree || size.width === 0 || map.total <= 0) return;
@@ -117,10 +123,26 @@ function SmallTimeline({ report, timeline }: { report: Report; timeline: Timelin
 }
 
 /// What a reader would look for first.
-function Remarkable({ report, timeline, branches }: { report: Report; timeline: Timeline | undefined; branches: Branches | undefined }) {
+/// The functions in progress at the end of a track, the innermost first.
+function endOf(timeline: Timeline, track: number): number[] {
+    const lanes = timeline.lanes[track]!;
+    const end = Math.max(...lanes.map((lane) => lane.end[lane.end.length - 1]!));
+    return lanes.filter((lane) => lane.end[lane.end.length - 1]! >= end).map((lane) => timeline.part.slices.function[lane.slice[lane.slice.length - 1]!]!).reverse();
+}
+
+function Remarkable({ report, timeline, branches, against }: { report: Report; timeline: Timeline | undefined; branches: Branches | undefined; against: Against | undefined }) {
     const { head } = report;
     const { loops } = head;
     const out: { text: string; place: Place }[] = [];
+    if (against) {
+        const { part, change } = against;
+        const grown = part.after - part.before;
+        const grew = change.reduce((best, c, i) => (c > (change[best] ?? 0) ? i : best), -1);
+        out.push({
+            text: `To ${part.capture}: ${grown < 0 ? "−" : "+"}${counted(Math.abs(grown), part.metric.replace(/s$/, ""))}${grew < 0 ? "" : `; ${part.table.function[grew]} grew most, by ${grouped(change[grew]!)}`}`,
+            place: { view: "against" },
+        });
+    }
     const most = loops.iterations.reduce((best, n, i) => (best < 0 || n > loops.iterations[best]! ? i : best), -1);
     if (most >= 0 && loops.iterations[most]! > 1) {
         const at = placeText(report, loops.source[most]!, loops.line[most]!);
@@ -132,6 +154,16 @@ function Remarkable({ report, timeline, branches }: { report: Report; timeline: 
     if (timeline) {
         const { marks } = timeline;
         const { axis } = timeline.part;
+        // Of several tracks, only their own ends are known.
+        const ended = timeline.lanes.map((_, t) => t).filter((t) => timeline.lanes[t]!.length > 0);
+        if (ended.length === 1 && report.head.has.steps > 0) {
+            const [last, ...callers] = endOf(timeline, ended[0]!) as [number, ...number[]];
+            const own = report.head.functions.own[last] === 1 ? undefined : callers.find((f) => report.head.functions.own[f] === 1);
+            out.push({
+                text: `What ran last: ${report.functionName(last)}${own === undefined ? "" : `, below ${report.functionName(own)}`}`,
+                place: { view: "steps", stream: 0, which: "last" },
+            });
+        }
         const gaps = marks.kind.map((_, m) => m).filter((m) => marks.kind[m] === 0 || marks.kind[m] === 5);
         if (gaps.length > 0) {
             const longest = gaps.reduce((a, b) => (marks.end[b]! - marks.begin[b]! > marks.end[a]! - marks.begin[a]! ? b : a));
@@ -147,7 +179,12 @@ function Remarkable({ report, timeline, branches }: { report: Report; timeline: 
         const one = b.kind.map((_, i) => i).filter((i) => b.kind[i] === 0 && times(i) > 0 && (b.taken[i] === 0 || b.notTaken[i] === 0));
         const both = b.kind.map((_, i) => i).filter((i) => b.kind[i] === 0 && b.taken[i]! > 0 && b.notTaken[i]! > 0);
         const rarest = both.reduce((best, i) => (best < 0 || Math.min(b.taken[i]!, b.notTaken[i]!) * times(best) < Math.min(b.taken[best]!, b.notTaken[best]!) * times(i) ? i : best), -1);
-        if (one.length > 0) out.push({ text: `${counted(one.length, "branch", "branches")} went one way only`, place: { view: "branches", which: "one" } });
+        const oneOwn = report.hasOwn ? one.filter((i) => report.head.functions.own[b.function[i]!] === 1) : [];
+        if (one.length > 0)
+            out.push({
+                text: `${counted(one.length, "branch", "branches")} always went the same way${oneOwn.length > 0 ? `, ${grouped(oneOwn.length)} of them in your code` : ""}`,
+                place: { view: "branches", which: "one", own: oneOwn.length > 0 ? "1" : undefined },
+            });
         if (rarest >= 0) {
             const seldom = Math.min(b.taken[rarest]!, b.notTaken[rarest]!);
             const f = b.function[rarest]!;

@@ -8,6 +8,7 @@ import { RangeBar, RanNote, useRan, WholeNote } from "../ui/range";
 import type { ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
 import { counted, grouped, hex, short } from "../ui/text";
+import { OwnChoice, ownOnly } from "./coverage";
 import { placeText } from "./functions";
 
 export function LoopsView({ report, metric, setMetric, go, place, keep }: ViewProps) {
@@ -16,6 +17,7 @@ export function LoopsView({ report, metric, setMetric, go, place, keep }: ViewPr
     const part = useRan({ report, place });
     const hardware = head.unit === "DPU";
     const query = place.query ?? "";
+    const own = ownOnly(report, place);
     const setQuery = (query: string) => keep({ query });
     const first = useMemo(() => addresses(loops.head), []);
     const last = useMemo(() => addresses(loops.tail), []);
@@ -25,8 +27,9 @@ export function LoopsView({ report, metric, setMetric, go, place, keep }: ViewPr
         return loops.function
             .map((_, i) => i)
             .filter((i) => part === undefined || part.ran.times.has(first[i]!))
+            .filter((i) => !own || head.functions.own[loops.function[i]!] === 1)
             .filter((i) => is === undefined || is(`${report.functionName(loops.function[i]!)} ${placeText(report, loops.source[i]!, loops.line[i]!)} ${hex(first[i]!)}`));
-    }, [query, part]);
+    }, [query, own, part]);
     const columns = useMemo<Column[]>(() => {
         const out: Column[] = [
             {
@@ -40,7 +43,7 @@ export function LoopsView({ report, metric, setMetric, go, place, keep }: ViewPr
                 id: "place",
                 name: "Loop",
                 title: "Its head; an irreducible one is entered at several places",
-                width: "minmax(200px, 1.5fr)",
+                width: hardware ? "minmax(200px, 1.5fr)" : "minmax(130px, 1.5fr)",
                 value: (i) => first[i]!,
                 show: (i) => {
                     const place = placeText(report, loops.source[i]!, loops.line[i]!);
@@ -78,7 +81,7 @@ export function LoopsView({ report, metric, setMetric, go, place, keep }: ViewPr
                 name: head.metrics[metric]?.name ?? "Cost",
                 title: "Of all its instructions",
                 number: true,
-                width: "minmax(190px, 1.4fr)",
+                width: "minmax(180px, 1.4fr)",
                 value: (i) => costs[i] ?? 0,
                 show: (i) => (
                     <span class="with-share">
@@ -93,6 +96,7 @@ export function LoopsView({ report, metric, setMetric, go, place, keep }: ViewPr
         <>
             <ViewHead title="Loops" note="Natural loops; everything that leads back to one head is one loop. Loops within others count in both.">
                 <Search label="Search loops" value={query} onInput={setQuery} note={query === "" ? "" : counted(rows.length, "loop")} />
+                <OwnChoice report={report} place={place} keep={keep} />
                 <MetricChoice metrics={head.metrics} value={metric} onChange={setMetric} />
             </ViewHead>
             {part === undefined ? <WholeNote place={place} what="Loops are" /> : (
