@@ -142,6 +142,12 @@ describe("views", () => {
             expect(absent.some((v) => v.absent!.includes("--image"))).toBe(unit === "PTM" || unit === "ETE");
         }
     });
+    it("of messages do not promise program flow", () => {
+        for (const unit of ["ITM", "STM"]) {
+            const absent = new Map(viewsOf(head(unit, false)).map((v) => [v.id, v.absent]));
+            for (const id of ["calls", "steps", "coverage", "branches", "blocks", "loops"] as const) expect(absent.get(id)).toMatch(/^Messages do not show/);
+        }
+    });
     it("are kept in the address", () => {
         const place = { view: "code", function: 7, line: 12, address: 0xffff800012345678n } as const;
         expect(placeOf(hashOf(place))).toEqual(place);
