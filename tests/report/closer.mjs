@@ -424,6 +424,8 @@ await page.waitForSelector(".view-calls .flame");
 await page.goto(pathToFileURL(join(folder, "against.html")).href);
 await page.waitForSelector("h1");
 await page.evaluate(axe);
+const grew = wanted.difference.reduce((a, b) => (Number(b.after) - Number(b.before) > Number(a.after) - Number(a.before) ? b : a));
+check("the first page says what grew most", (await page.textContent('.remarkable a[href^="#/against"]')).includes(`${grew.function} grew most, by ${(Number(grew.after) - Number(grew.before)).toLocaleString("en-US")}`), await page.textContent(".remarkable"));
 await page.click('.nav a:has-text("Difference")');
 await page.waitForSelector(".view-against .table");
 const difference = wanted.difference;
@@ -431,6 +433,17 @@ const change = (r) => Number(r.after) - Number(r.before);
 const changed = (list, names) => list.map((r) => names.map((n) => r[n] || "0").join(" ")).sort().join("\n");
 equal("what changed", changed(await table(), ["Function", "Before", "After", "Change", "Calls before", "Calls after"]),
     changed(difference, ["function", "before", "after", "change", "calls_before", "calls_after"]));
+{
+    // The rows that cost nothing on either side are neither new nor in a colour.
+    await page.fill("[data-search]", "[exception");
+    await frames();
+    const nothing = await page.$$eval(".table-body .row", (all) => all.map((r) => [...r.children].map((c) => c.textContent)).filter((r) => r[1] === "0" && r[2] === "0").map((r) => r[4]));
+    check("exceptions on both sides", nothing.length > 0);
+    equal("what costs nothing on both sides is not new", nothing.join(), nothing.map(() => "–").join());
+    equal("no change has no colour", (await page.$$eval(".table-body .row b", (all) => all.filter((b) => b.textContent === "0" && b.className !== ""))).length, 0);
+    await page.fill("[data-search]", "");
+    await frames();
+}
 equal("the first row changed most", Math.abs(Number((await table())[0].Change)), Math.max(...difference.map((r) => Math.abs(change(r)))));
 for (const [word, is] of [["New", (r) => r.before === "0" && r.after !== "0"], ["Gone", (r) => r.after === "0" && r.before !== "0"], ["Grown", (r) => change(r) > 0], ["Shrunk", (r) => change(r) < 0]]) {
     const text = await page.textContent(`.segments button:has-text("${word}")`);
