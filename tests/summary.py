@@ -156,7 +156,7 @@ class Alone:
         self.build = build
 
     def command(self, case):
-        """None of results that are no build's, as those of tests/shake, which say it themselves."""
+        """None for results without a build, such as those from tests/shake, which state it themselves."""
         if not self.tests:
             return None
         test = self.tests.get(case.test)

@@ -478,7 +478,7 @@ TEST(FlowTimelines, WhatTookNoTimeIsLeftOutAmidSeveralTracks) {
     slice(2);
     timeline.switch_to(now, 1);
     timeline.enter(now, 0, 2);
-    timeline.enter(now, 1, 3);  // there are too many: pieces are sorted, and those of context 2 come last
+    timeline.enter(now, 1, 3);  // there are too many: pieces are sorted, and the pieces of context 2 come last
     timeline.leave(now, 0);
     now.instructions += 10;
     timeline.finish(now);

@@ -1,4 +1,4 @@
-// The answers file: what is written is read again, damage is said, other versions are read as docs/answers-file.md
+// The answers file: what is written is read again, damage is reported, other versions are read as docs/answers-file.md
 // says. And merging, of which the file is the witness: the same bytes in any order and by any tree.
 #include "waymark/answers/file.h"
 
@@ -263,7 +263,7 @@ TEST(AnswersFile, SaysWhatIsWrong) {
     const Buffer lines{1, 6, 's', 'o', 'u', 'r', 'c', 'e', 4, 1, 7};
     EXPECT_NE(why(file_of({head(), metrics(), section("lines", 0, 1, lines)})).find("does not exist"),
               std::string::npos);
-    // More rows than there are values, and a number that is too large for what it is.
+    // More rows than there are values, and a number that is too large for its meaning.
     const Buffer names = joined({{1}, text_column("name", {"p"})});
     EXPECT_NE(why(file_of({head(), metrics(), section("images", 0, 2, names)})).find("images"), std::string::npos);
     EXPECT_NE(why(file_of({head(), metrics(), section("images", 0, std::uint64_t{1} << 60, names)})).find("images"),
@@ -298,7 +298,7 @@ TEST(AnswersFile, DamageIsSaid) {
     }
 }
 
-/// Damage whose checksums are right: whatever is read has no index that leads nowhere.
+/// Damage whose checksums are right: no index in the rows that are read leads nowhere.
 TEST(AnswersFile, WhatIsWrongBehindRightChecksumsIsBounded) {
     std::size_t read_all = 0, refused = 0;
     for (std::uint64_t seed = 0; seed < sized(200U, 40U); ++seed) {

@@ -1,4 +1,4 @@
-// Answers of several captures added up: in whatever order; inlined calls; images that share addresses.
+// Answers of several captures added up: in any order; inlined calls; images that share addresses.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -189,7 +189,7 @@ TEST(Merging, SaysWhereSomeHaveRangesAlone) {
     ASSERT_GT(not_executed(merged(full, full)), 0);
     EXPECT_EQ(not_executed(merged(full, ranges)), 0);
     EXPECT_EQ(not_executed(merged(merged(ranges, full), full)), 0);
-    // What is said holds: functions, with their calls, are those of the other files.
+    // The statement is true: functions, with their calls, are the functions of the other files.
     EXPECT_FALSE(full.calls.empty());
     EXPECT_EQ(delivered(merged(merged(full, ranges), full)), delivered(merged(ranges, merged(full, full))));
     EXPECT_EQ(merged(full, ranges).calls.size(), merged(full, full).calls.size());

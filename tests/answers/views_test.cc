@@ -307,7 +307,7 @@ TEST(DiffView, AFunctionWhoseNameOneSideLacksIsNotJudged) {
     DiffOptions options;
     options.only = {"area"};
     options.threshold_each = 100;
-    for (const char* file : {"app", "app3"}) {  // whatever the file is called
+    for (const char* file : {"app", "app3"}) {  // with any name of the file
         const auto view = compare(before, stripped_program("new", file, "b2", 60), options);
         ASSERT_TRUE(view);
         EXPECT_TRUE(said(view->view, bad).starts_with("functions of app")) << said(view->view, bad);

@@ -246,7 +246,7 @@ TEST(CsRings, TraceIsMissingBetweenRanges) {
               "1064- "                // no AUX record for 16 bytes of the ring
               "1080- 1096- 1112 "     // the collision may have lost what is before it and behind it
               "none 1128- "           // so may an empty one
-              "none 1144 2000- "      // bytes amid the range are not in the file
+              "none 1144 2000- "      // bytes inside the range are not in the file
               "none ");
 }
 

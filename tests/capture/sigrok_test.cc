@@ -120,7 +120,7 @@ struct Session {
         add("metadata", metadata.empty() ? described() : metadata);
         const std::string all = samples();
         if (parts == 0) add("logic-1", all);
-        // Parts of odd sizes, whatever the size of a sample is.
+        // Parts of odd sizes, with any size of a sample.
         const std::size_t each = parts == 0 ? 0 : (all.size() / parts) | 1;
         for (unsigned i = 0; i < parts; ++i)
             add("logic-1-" + std::to_string(i + 1), i + 1 == parts ? all.substr(i * each) : all.substr(i * each, each));

@@ -108,7 +108,7 @@ class ManPages(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("mandoc"), "no mandoc: install the Debian package mandoc")
     def test_says_what_help_says(self):
-        """Every word of --help is on the page, so nothing was taken for a request of the formatter."""
+        """Every word of --help is on the page, so the formatter read nothing as a request."""
         for command in commands():
             page = pathlib.Path(self.folder.name) / ("-".join(("waymark", *command)) + ".1")
             shown = subprocess.run(["mandoc", "-Tutf8", "-Owidth=1000", page], capture_output=True, text=True,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Names that no format likes, in captures of every unit: whatever the commands print for programs must be read by them.
+"""Names that no format likes, in captures of every unit: programs must be able to read all output that is meant for them.
 
 usage: strange_names_test.py WAYMARK SOURCE_FOLDER
 
@@ -63,7 +63,7 @@ class Checks:
         self.done += 1
         try:
             reads(output)
-        except Exception as error:  # whatever a reader says
+        except Exception as error:  # any error of a reader
             self.failed += 1
             print(f"failed: {what}: {type(error).__name__}: {error}")
 
@@ -72,7 +72,7 @@ class Checks:
         self.check(f"{what}, standard error", read_shown, done.stderr)
 
     def shown(self, *arguments):
-        """The text of a command, whatever it ends with, holds nothing that a terminal obeys."""
+        """The text of a command, with any exit status, contains no control sequences of terminals."""
         done = run(self.waymark, *arguments)
         what = " ".join([os.fsencode(a).decode(errors="backslashreplace") for a in arguments])
         self.check(what, read_shown, done.stdout)

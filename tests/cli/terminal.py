@@ -71,7 +71,7 @@ class Terminal:
         return self.text.decode(errors="replace").replace("\r\n", "\n")
 
     def close(self):
-        """Ends the program, whatever it is doing."""
+        """Ends the program at any point."""
         if self.status is None:
             os.kill(self.process, signal.SIGKILL)
             self.status = os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every view in a terminal of 80 columns: no line is wider, and no table lacks the share of what it is sorted by.
+"""Every view in a terminal of 80 columns: no line is wider, and every table has the share of its sort key.
 
     width_test.py WAYMARK SOURCE_DIR
 """

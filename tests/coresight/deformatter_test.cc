@@ -107,7 +107,7 @@ TEST(Deformatter, DelayedIdOverruled) {
                         heard_of(0x12, 7, {0x87, 0x08, 0x89, 0x0A, 0x8B, 0x0C, 0x8D, 0x0E})));
 }
 
-// Byte 14 has no byte after it; its ID counts from the next frame, whatever aux bit 7 says.
+// Byte 14 has no byte after it; its ID counts from the next frame, for any value of aux bit 7.
 TEST(Deformatter, IdInByte14) {
     for (const std::uint8_t aux : {std::uint8_t{0x00}, std::uint8_t{0x80}}) {
         Buffer frame = plain_frame;
@@ -190,7 +190,7 @@ TEST(Deformatter, TheFirstBarrierIsTheFirstFullSync) {
     const auto totals = deformat(plain_frame + barrier + plain_frame + barrier).totals;
     EXPECT_EQ(totals.first_fsync, Offset{16});
     EXPECT_EQ(totals.first_forbidden, std::nullopt);
-    // A damaged frame before it is none.
+    // A damaged frame before a barrier does not belong to the barrier.
     Buffer damaged = plain_frame;
     damaged[4] = 0xFF;
     const auto after_damage = deformat(damaged + barrier + plain_frame + barrier).totals;

@@ -124,7 +124,7 @@ TEST(GuessFraming, TheIdleTimeBeforeTheTraceIsNoHead) {
     EXPECT_EQ(idle_bytes({}), 0U);
 }
 
-// IDs that barriers follow name no source. Where syncs between frames are those of an idle port, data follows the IDs.
+// IDs that barriers follow name no source. Where an idle port sent the syncs between frames, data follows the IDs.
 TEST(GuessFraming, IdsBeforeSyncs) {
     Buffer out;
     for (unsigned i = 0; i < 20; ++i) {

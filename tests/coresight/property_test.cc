@@ -78,7 +78,7 @@ TEST_P(EachFraming, RoundTrip) {
     }
 }
 
-// Every byte delivered stands where it is said to: at an odd place it is the byte itself, at an even one all but bit 0.
+// Every delivered byte is at its reported place: at an odd place it is the byte itself, at an even one all but bit 0.
 TEST_P(EachFraming, OffsetsPointAtTheBytes) {
     for (unsigned seed = 0; seed < rounds; ++seed) {
         SCOPED_TRACE(seed);

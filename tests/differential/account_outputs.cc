@@ -644,7 +644,7 @@ std::string wrong_in_commands(const Answers& answers, const KnownRun& run, const
             return judge.wrong();
         },
         [&]() -> std::string {
-            // A gate must not pass where a side lacks a part that --strict asks for.
+            // A gate must not pass where a side lacks a part that --strict requires.
             const CommandResult done =
                 run_command({"diff", file, file, "--threshold", "1", "--strict", "--format", "json"});
             if (std::string wrong = wrong_status("diff", done, strict); !wrong.empty()) return wrong;

@@ -236,7 +236,7 @@ Recorded record_ptm(std::uint64_t seed) {
         return is;
     };
     constexpr std::uint32_t always = 0x6f;
-    if (named(one_in(2), "always")) {  // TraceEnable asks for no input
+    if (named(one_in(2), "always")) {  // TraceEnable needs no input
         c.model.registers.teevr = from_value<pft::Etmteevr>(always);
         c.walk.filter_changes = 0;
     }
@@ -451,7 +451,7 @@ std::string AccountProperty::wrong_statement(const Recorded& recorded, const Out
                          : account_test::wrong_in_capture(account, known, capture_folder(), program(), turn / 2);
 }
 
-/// Reasons with the same cause: a buffer that wrapped begins amid a packet.
+/// Reasons with the same cause: a buffer that wrapped begins inside a packet.
 std::vector<AccountReason> with_its_twin(AccountReason reason) {
     if (reason == AccountReason::overwritten || reason == AccountReason::unsynchronised)
         return {AccountReason::overwritten, AccountReason::unsynchronised};

@@ -50,7 +50,7 @@ inline std::map<unsigned, std::vector<std::uint64_t>> opencsd_offsets(Bytes fram
     unsigned id = 0;
     for (std::size_t frame = 0; frame + 16 <= frames.size(); frame += 16) {
         std::uint64_t next = frame;
-        bool any = false;  // data of the block at hand
+        bool any = false;  // data of the current block
         const auto data = [&] { out[id].push_back(next++), any = true; };
         for (unsigned pair = 0; pair < 8; ++pair) {
             const unsigned first = frames[frame + 2 * pair];

@@ -429,7 +429,7 @@ std::vector<std::uint64_t> syncs_of(const std::vector<Item>& items) {
 
 // A stretch of a capture of up to four periods from one A-sync to the next, with bytes changed, lost or added in the
 // first: every byte is in a packet or a gap, and from the third A-sync on all is as it was. (The second may be half
-// eaten by a packet that the damage made too long.) WAYMARK_DAMAGES=10000 in the environment tries so many of each
+// eaten by a packet that the damage made too long.) WAYMARK_DAMAGES=10000 in the environment tries 10,000 of each
 // source.
 TEST_P(Etm4Golden, IsRightAgainAfterDamage) {
     const char* const wanted = std::getenv("WAYMARK_DAMAGES");

@@ -26,7 +26,7 @@ public:
     explicit WrongTargets(const Config& config) : config_(config), state_(config) {}
 
     /// The stream `bytes` without the addresses of wrong paths that the walk would stumble over. Other addresses stay
-    /// as they are, unless they were compressed against those: then they are compressed anew.
+    /// as they are, unless they were compressed against the wrong ones: then they are compressed again.
     [[nodiscard]] static std::vector<std::uint8_t> without(Bytes bytes, const Config& config, std::size_t& removed) {
         WrongTargets collected(config);
         Parser<WrongTargets> parser(config, collected);

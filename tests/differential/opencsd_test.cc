@@ -430,7 +430,7 @@ capture::Register reg(const R& r, unsigned id) {
     return {std::string(R::name), to_value(r), id};
 }
 
-/// Writes the stream as a capture folder. OpenCSD asks for four bytes at every instruction (Q8) from one dump: sections
+/// Writes the stream as a capture folder. OpenCSD requests four bytes at every instruction (Q8) from one dump: sections
 /// that touch become one, and two bytes more than are known stand behind each piece.
 void write_capture(const std::filesystem::path& folder, const Generated& g, bool framed, bool padded) {
     const pft::Config& c = g.config;

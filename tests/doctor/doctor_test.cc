@@ -273,7 +273,7 @@ TEST(Doctor, FindsAShiftedImageAndTheRightOneAmongSeveral) {
 }
 
 TEST(Doctor, FindsARawImageWithoutAnAddress) {
-    // Without its first bytes, which are those of an ELF file.
+    // Without its first bytes, which identify an ELF file.
     constexpr std::uint64_t head_bytes = 0x54;
     const TemporaryFolder folder;
     const std::vector<std::uint8_t> memory = support::read_file(sort_folder / "capture" / "memory0.bin");

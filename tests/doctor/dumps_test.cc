@@ -428,7 +428,7 @@ TEST_F(Dumps, APortThatIsIdleAtFirstAndInBurstsLosesNothing) {
     FileBytesOf frames, port;
     coresight::Formatter formatter(frames);
     const FileBytesOf trace = stream("f7 db ", 400);
-    // The ID comes anew in each group of four frames, so that both readings have all bytes.
+    // The ID is repeated in each group of four frames, so that both readings have all bytes.
     for (std::size_t at = 0; at < trace.size(); at += 58) {
         formatter.repeat_id();
         formatter.add({0x10}, Bytes(trace).subspan(at, std::min<std::size_t>(58, trace.size() - at)));

@@ -98,7 +98,7 @@ TEST(DpuModelEdges, TwbaWhileABurstIsOnTheBus) {
     EXPECT_TRUE(d.model.idle());
 }
 
-// 3.2, 5.9: DETB = 3 asks for debug state when the request line is written, and for no interrupt.
+// 3.2, 5.9: DETB = 3 requests debug state when the request line is written, and no interrupt.
 // Requirements: R83
 TEST(DpuModelEdges, TheTraceEventAsDebugRequest) {
     Driver d;

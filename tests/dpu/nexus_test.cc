@@ -166,7 +166,7 @@ TEST(Nexus, MappingOfTheRest) {
     mapper.pair(0x1000, 0x2000, nx::BranchType::indirect);
     mapper.pair(0x2004, 0x2000, nx::BranchType::hardware_loop);
     mapper.entry(RawPair{0x2008, 0x1000, {}}, p);
-    mapper.entry(RawPair{0x0800, 0x1000, {}}, p);  // behind what is known: the flow begins anew
+    mapper.entry(RawPair{0x0800, 0x1000, {}}, p);  // behind the known flow: it begins again
     std::vector<std::string> texts;
     for (const auto& message : parse_all(out).messages) texts.push_back(nx::to_text(message));
     EXPECT_EQ(texts, (std::vector<std::string>{

@@ -181,7 +181,7 @@ TEST(Packet, WhatCannotBeWritten) {
     }
 }
 
-// First words have bit 0 set, the others not, whatever the values.
+// First words have bit 0 set, the others not, for all values.
 // Requirements: R75 R76
 TEST(Packet, BitZeroMarksTheFirstWord) {
     for (const TraceFormat& format : formats()) {

@@ -590,7 +590,7 @@ TEST_F(Etm4Elements, Discard) {
                               "gap " + std::to_string(lost) + " " + std::to_string(sync)}));
 }
 
-// After an A-sync, trace is lost for lack of a Trace Info, whatever was lost before it.
+// After an A-sync, trace is lost for lack of a Trace Info, regardless of earlier losses.
 TEST_F(Etm4Elements, WithoutATraceInfoNothingIsSynchronised) {
     begin(test::etmv4());
     const std::size_t bad = stream_.size();

@@ -59,7 +59,7 @@ TEST(Etm4Edges, ConditionalInstructionsOfFormat2) {
     EXPECT_FALSE(ConditionalInstructionF2::is_header(0x3f));
 }
 
-// An ETE has neither data nor conditional trace; each register field that asks for one of them is noted alone.
+// An ETE has neither data nor conditional trace; each register field that enables one of them has its own note.
 TEST(Etm4Edges, AnEteNotesEachFieldThatItDoesNotHave) {
     RegisterValues r = to_registers(test::ete());
     const auto notes = [&](std::uint32_t more) {

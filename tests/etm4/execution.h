@@ -43,7 +43,7 @@ public:
         flow::Context context;
         std::uint64_t cycle{};
         bool lost = false;
-        bool begins = false;  ///< a session: the cycle count begins anew
+        bool begins = false;  ///< a session: the cycle count begins again
     };
 
     Execution(const ModelConfig& config, std::uint64_t seed, const Options& options)

@@ -313,7 +313,7 @@ TEST(Etm4Explain, JudgesOnlyWhatIsGiven) {
     EXPECT_EQ(e.undescribed, (std::vector<std::string>{"TRCCCCTLR"}));
 }
 
-// 1.2: features that the unit lacks are not in the trace, even if TRCCONFIGR asks for them.
+// 1.2: features that the unit lacks are not in the trace, even if TRCCONFIGR enables them.
 TEST(Etm4Explain, ContentsTakeTheUnitForWhatItHas) {
     Registers r = plain();
     r.configr.rs = true;

@@ -337,7 +337,7 @@ TEST_P(Etm4View, TracesWhatTheRulesSay) {
         for (const Execution::Ran& ran : execution.truth) ranges += ran.lines.front().starts_with("range") ? 1 : 0;
         untraced += execution.counts().untraced;
     }
-    // An exception before all instructions is traced if TRCRSR.TA says so, whatever the filter (2.12).
+    // An exception before all instructions is traced if TRCRSR.TA is 1, with any filter (2.12).
     EXPECT_EQ(ranges == 0, f.name == "event_false" || f.name == "stopped");
     EXPECT_GT(untraced, sized(500U, 100U));
 }

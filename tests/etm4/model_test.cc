@@ -292,7 +292,7 @@ TEST_F(Etm4ModelByHand, ASingleShotComparatorAndItsEvent) {
     }
 }
 
-// 2.15: the event of TRCTSCTLR asks for timestamps.
+// 2.15: the event of TRCTSCTLR requests timestamps.
 TEST_F(Etm4ModelByHand, TimestampsByEvent) {
     ModelConfig config = plain();
     Registers& r = config.registers;

@@ -299,7 +299,7 @@ TEST(Etm4Headers, WhatCannotBeIsRefused) {
     for (const Refused& r : refused) {
         SCOPED_TRACE(std::string(r.section) + ": " + r.bytes);
         auto bytes = test::with_async(hex(r.bytes));
-        bytes.push_back(0xf7);  // keeps zeros at the end of the bad packet from joining those of the A-sync
+        bytes.push_back(0xf7);  // keeps zeros at the end of the bad packet from joining the zeros of the A-sync
         const std::size_t bad = bytes.size();
         const auto again = test::with_async(hex("f7"));
         bytes.insert(bytes.end(), again.begin(), again.end());

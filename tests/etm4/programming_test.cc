@@ -383,7 +383,7 @@ TEST_F(Etm4Programming, Power) {
     EXPECT_EQ(model_->read(Trcccctlr::offset, cycle_).result, AccessResult::error);
     EXPECT_EQ(write(Trcprgctlr::offset, 1), AccessResult::error);
     EXPECT_EQ(read(Trcpdsr::offset), 0U);
-    EXPECT_EQ(write(Trcpdcr::offset, 8), AccessResult::done);  // asks for power
+    EXPECT_EQ(write(Trcpdcr::offset, 8), AccessResult::done);  // requests power
     EXPECT_EQ(read(Trcpdsr::offset), 3U);
     EXPECT_EQ(read(Trcpdsr::offset), 1U);  // sticky until read
     EXPECT_EQ(read(Trcccctlr::offset), 0U);
@@ -537,7 +537,7 @@ TEST_F(Etm4Programming, RangesOfQElements) {
     }
 }
 
-// 2.15: with TRCIDR0.TSMARK each timestamp follows a marker, whatever requested it.
+// 2.15: with TRCIDR0.TSMARK each timestamp follows a marker, regardless of what requested it.
 TEST_F(Etm4Programming, TimestampMarkers) {
     for (const bool marked : {false, true}) {
         ModelConfig config = ete();

@@ -517,7 +517,7 @@ private:
     std::vector<bool> atoms_;
     std::vector<Waits> waits_;
     std::uint64_t depth_ = 0, time_ = 0;
-    std::uint64_t made_p0_ = 0;  // P0 elements so far, whatever their fate
+    std::uint64_t made_p0_ = 0;  // P0 elements so far, committed or cancelled
 };
 
 }  // namespace waymark::etm4::test

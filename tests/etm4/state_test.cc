@@ -184,7 +184,7 @@ TEST(Etm4State, EveryPacketWithAnAddressPushesIt) {
     failure.type_4_0 = 0xe;
     state(failure);
     EXPECT_EQ(state.addresses().entry(1).address.value, 0x1010U);
-    // A Trace Info begins anew, and after a gap nothing is known.
+    // A Trace Info resets the state, and after a gap nothing is known.
     TraceInfo info;
     info.sections = 8;
     info.threshold = 5;

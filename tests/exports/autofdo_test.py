@@ -127,7 +127,7 @@ class AutoFdo(unittest.TestCase):
         """That a profile has every count in its nest of inlined calls; gives the profile, counts and totals."""
         profile = self.exported(capture, "autofdo")
         counts, totals = read_profile(profile.read_text())
-        # By linkage names, those of inlined calls too.
+        # By linkage names, also for inlined calls.
         self.assertIn("_ZN6shapes5TableclEi", totals)
         self.assertTrue(all(re.fullmatch(r"[\w$]+(\.\w+)*", name) for name in totals), totals)
         self.assertTrue(any(callee == "_ZN6shapes4areaIlEET_RKS1_ii" for (nest, _) in counts for _, callee in nest[1:]))

@@ -327,7 +327,7 @@ class BranchStacks(unittest.TestCase):
     def test_contradictions_are_counted(self):
         at = self.x86.at
         perf = self.x86.file("x86_64")
-        # Backwards; amid an instruction; over a jump that is always taken; to another target.
+        # Backwards; inside an instruction; over a jump that is always taken; to another target.
         perf.sample([(at["to_even"], at["even"]), (at["leave"], at["even"])])
         perf.sample([(at["call"] + 1, at["odd"]), (at["back"], at["head"])])
         perf.sample([(at["leave"], at["after"]), (at["back"], at["after"])])

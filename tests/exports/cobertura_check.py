@@ -52,7 +52,7 @@ def check(element, path):
 
 
 def check_rates(part):
-    """Of the root, a package or a class: rates are those of the lines in it; of nothing, nothing is missing."""
+    """The rates of the root, a package or a class agree with its lines; without lines, nothing is missing."""
     lines = part.findall("lines/line") if part.tag == "class" else part.findall(".//class/lines/line")
     hit = sum(line.get("hits") != "0" for line in lines)
     branches = [tuple(map(int, line.get("condition-coverage").split("(")[1].rstrip(")").split("/")))

@@ -175,7 +175,7 @@ class Coverage(unittest.TestCase):
         self.assertLess(hit, lines)
 
     def test_what_never_ran_is_not_covered(self):
-        """Lines and functions are those of `waymark coverage`, which counts functions that were never entered."""
+        """Lines and functions are the same as in `waymark coverage`, which counts functions that were never entered."""
         delivered = json.loads(self.recording.says("coverage", "--by", "file", "--format", "json"))
         ours, = (row for row in delivered["rows"] if row["path"] == str(self.recording.source))
         lines = self.lines()

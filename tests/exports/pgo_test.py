@@ -102,7 +102,7 @@ class Pgo(unittest.TestCase):
         both = [json.loads(recorded.run(WAYMARK, "profile", *sources, "--format", "json").stdout)["rows"]
                 for sources in ((three,), self.captures)]
         self.assertEqual(both[0], both[1])
-        # Timelines have no sum, and that is said, in the file too.
+        # Timelines have no sum, and a note states that, in the file too.
         self.assertIn("timeline is a sample", said if "timeline is a sample" in said else
                       recorded.run(WAYMARK, "merge", *self.answers, "-o", two).stderr)
 

@@ -122,7 +122,7 @@ class Readers(unittest.TestCase):
                     of_csv[column] = of_csv[column].removeprefix("'")
                     same = of_csv[column] == ("" if cell is None else cell) or value(of_csv[column]) == cell
                     self.assertTrue(same or value(of_csv[column]) == value(str(cell)), (file.stem, column, of_csv, cell))
-        # Costs of functions equal those of `waymark profile`, for each metric.
+        # Costs of functions equal the costs in `waymark profile`, for each metric.
         for metric in tables["metrics"]:
             own, _, name = capture.costs(metric["id"])
             self.assertEqual(name, metric["name"])

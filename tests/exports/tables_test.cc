@@ -97,7 +97,7 @@ TEST(Csv, NoCellIsAFormula) {
     ASSERT_EQ(rows.size(), 1 + hostile.size() + harmless.size());
     for (std::size_t i = 0; i < hostile.size(); ++i) EXPECT_EQ(rows[1 + i][1], "'" + hostile[i]);
     for (std::size_t i = 0; i < harmless.size(); ++i) EXPECT_EQ(rows[1 + hostile.size() + i][1], harmless[i]);
-    // By rule: no cell of text begins as a formula does, whatever is quoted.
+    // By rule: no cell of text begins as a formula does, quoted or not.
     for (const auto& row : rows) {
         const std::string& cell = row[1];
         if (cell.empty() || std::find(harmless.begin(), harmless.end(), cell) != harmless.end()) continue;

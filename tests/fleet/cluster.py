@@ -50,7 +50,7 @@ def enter():
     if os.environ.get(INSIDE):
         loopback_up()
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2g", "waymark-test", str(FOLDER)], check=True)
-        # A name that resolves, whatever this machine is called.
+        # A name that resolves, with any name of this machine.
         socket.sethostname("cluster")
         hosts = FOLDER / "hosts"
         hosts.write_text("127.0.0.1 localhost cluster\n")

@@ -1,6 +1,6 @@
 // One result, byte for byte, from any way of merging; and refused merges.
 //
-// WAYMARK_ANSWERS names a folder of answers files, of which those of one unit are merged by random trees too
+// WAYMARK_ANSWERS names a folder of answers files, of which files of one unit are merged by random trees too
 // (tests/fleet/trees_test.py records some); WAYMARK_PROPERTY_ROUNDS is the number of trees.
 #include <gtest/gtest.h>
 
@@ -212,7 +212,7 @@ TEST(FleetMerge, DoesNotAddWhatIsOfAnotherPlan) {
     EXPECT_EQ(merged->merged, 1U);
     ASSERT_EQ(merged->missing.size(), 1U);
     EXPECT_NE(merged->missing[0].why.find("another plan"), std::string::npos);
-    // Answers that are not those of the receipt.
+    // Other answers than those in the receipt.
     run_all(job);
     fs::copy_file(job.folder().of_shard(0, "answers"), job.folder().of_shard(1, "answers"),
                   fs::copy_options::overwrite_existing);

@@ -276,7 +276,7 @@ TEST_F(FleetPlan, DamageIsSaid) {
     EXPECT_EQ(read_manifest(job).error().code, Errc::not_found);
 }
 
-/// Lines beyond those of the head were being added when a process was killed.
+/// Lines after the head were being added when a process was killed.
 TEST_F(FleetPlan, IsWholeAfterAnAdditionThatWasKilled) {
     copy("x");
     ASSERT_TRUE(plan_job(job, request_of({(folder.path() / "in").string()})));

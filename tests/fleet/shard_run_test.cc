@@ -81,7 +81,7 @@ TEST(FleetShard, GoesOnPastACrash) {
         EXPECT_TRUE(outcome.receipt.not_decoded[0].what.ends_with("capture2"));
         EXPECT_NE(outcome.receipt.not_decoded[0].why.find("crashed"), std::string::npos);
         EXPECT_FALSE(outcome.receipt.not_decoded[0].worth_retrying);
-        // The answers are those of a job without it.
+        // The answers equal the answers of a job without it.
         std::vector<answers::Answers> others;
         for (const char* n : {"0", "1", "3"})
             others.push_back(made_answers((job.temporary().path() / "capture").string() + n));

@@ -126,7 +126,7 @@ TEST(Troubles, PartsOneAfterAnotherGiveTheWhole) {
         const std::span<const Step> steps(stream);
         // One after another in one object, as batches of a stream come.
         EXPECT_EQ(counted(steps.subspan(cut), cut, counted(steps.first(cut), 0)), whole);
-        // Two workers, which are divided where the decoder begins anew and no block precedes an event.
+        // Two workers, which are divided where the decoder begins again and no block precedes an event.
         if (cut != 0 && cut < stream.size() && stream[cut].block) {
             Troubles joined = counted(steps.first(cut), 0);
             joined += counted(steps.subspan(cut), cut);

@@ -155,7 +155,7 @@ private:
     Place somewhere() {
         const flow::Block& b = program_.blocks[random_.below(static_cast<std::uint32_t>(program_.blocks.size()))].block;
         switch (random_.below(40)) {
-            case 0: return {{b.start + 2}, b.isa};  // perhaps amid an instruction
+            case 0: return {{b.start + 2}, b.isa};  // perhaps inside an instruction
             case 1: return {{b.start + b.bytes}, b.isa};
             case 2: return {{0x13370000}, b.isa};  // nothing is there
             case 3: return {{b.start}, Isa::jazelle};

@@ -194,7 +194,7 @@ TEST(HeadSearch, OneAddressInTwoInstructionSets) {
               HeadOutcome::no_path);
 }
 
-// An instruction of A64 says itself whether it can fail.
+// The encoding of an A64 instruction shows whether it can fail.
 TEST(HeadSearch, AnUnconditionalBranchIsTaken) {
     const Words code{b(0)};
     EXPECT_EQ(search(rules_a64(), code, {outcomes("N"), outcomes("N"), seen::Sync{a64(first), true}}).outcome,

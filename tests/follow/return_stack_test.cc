@@ -43,7 +43,7 @@ TEST(ReturnStack, DoesWhatAListDoes) {
     }
 }
 
-// A64 and A32 instructions have four bytes, those of T32 two or four.
+// A64 and A32 instructions have four bytes, T32 instructions two or four.
 TEST(Starts, AreRegularWhereAnInstructionCanBegin) {
     for (std::uint64_t address = 0x1000; address < 0x1008; ++address) {
         const auto regular = [&](Isa isa) { return Starts::regular({{address}, isa}); };

@@ -86,7 +86,7 @@ TEST(Uncommitted, AddsBehindWhatWasCommitted) {
     Queue queue;
     queue.add({1}, Outcomes{0b0110, 4});
     EXPECT_EQ(committed(queue, 2), "N ");
-    queue.add_before_waiting({2}, "count");  // amid the outcomes of one entry
+    queue.add_before_waiting({2}, "count");  // between the outcomes of one entry
     EXPECT_EQ(queue.depth(), 2U);
     EXPECT_EQ(committed(queue, 2), "E count E ");
     queue.add_before_waiting({3}, "count");

@@ -123,7 +123,7 @@ TEST(Waiting, AddsBehindWhatWasCommitted) {
     queue.add({2}, Kind::kept, "time");
     queue.add({3}, Outcomes{0b1, 1});
     EXPECT_TRUE(queue.commit(3));
-    queue.add_before_waiting({4}, "count");  // amid the outcomes of one row
+    queue.add_before_waiting({4}, "count");  // between the outcomes of one row
     EXPECT_TRUE(queue.commit(1));
     queue.add_before_waiting({5}, "count");  // behind released elements
     EXPECT_EQ(delivered(queue), "1:N 1:E 1:E 4:count ");

@@ -121,7 +121,7 @@ class Mtb(unittest.TestCase):
             done = subprocess.run([WAYMARK, "doctor", CORPUS / f"{name}.bin", "--image", CORPUS / "program.elf"],
                                   capture_output=True, text=True)
             self.assertIn("Micro Trace Buffer (MTB)", done.stdout)
-            # m0-128 wrapped: its oldest jump lies amid the dump.
+            # m0-128 wrapped: its oldest jump lies inside the dump.
             self.assertNotIn("does not fit", done.stdout)
             self.assertRegex(done.stdout, r"\d+ ranges")
             with Folder() as folder:

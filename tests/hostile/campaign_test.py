@@ -267,7 +267,7 @@ def kinds_of(folder, waymark, decode, live, source):
     if decode:
         out["library"] = Kind("perf.data", mutants.perf_mutant, [[decode, "mutant"]])
     if live:
-        # Frames of a formatter; and taken for the bytes of the unit alone, which makes damage of each frame.
+        # Frames of a formatter; and read as bytes of the unit alone, so that each frame is damage.
         sort = source / "examples" / "sort"
         shutil.copy(sort / "capture" / "trace.bin", folder / "trace.bin")
         described = ["protocol=PTM1.1", "core=Cortex-A15", "register=ETMCR=0x30001000", "register=ETMIDR=0x411cf312",

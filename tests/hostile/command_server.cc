@@ -40,7 +40,7 @@ int live_main(int argc, char** argv);
 
 namespace {
 
-/// Faults that the campaign must find: its self-test asks for each. `number` keeps compilers from seeing them.
+/// Faults that the campaign must find: its self-test requests each. `number` keeps compilers from seeing them.
 int planted(std::string_view what, volatile int number) {
     if (what == "crash") {
         std::raise(SIGSEGV);

@@ -145,7 +145,7 @@ class Program:
                         return f"no instruction at {at:#x}"
                     before, at = at, at + (last.size if last else 2)
                 if at != end:
-                    return f"a range ends at {end:#x}, amid an instruction"
+                    return f"a range ends at {end:#x}, inside an instruction"
                 expected = end
                 if last is None:  # nobody knows which instruction it was
                     expected = None

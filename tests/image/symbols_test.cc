@@ -342,7 +342,7 @@ TEST(SymbolsElf, NamesThatShareTheirTailsStayInProportionToTheFile) {
     Symbols symbols;
     ASSERT_EQ(symbols.add_elf_bytes(file, 0, "tails").value(), 2000U);
     EXPECT_LE(name_bytes(symbols), 16 * file.size());  // without a bound 400 MB
-    // Names that fit are whole; the others show that they were cut, and where: not amid a character.
+    // Names that fit are whole; the others show that they were cut, and where: not inside a character.
     EXPECT_EQ(symbols.find(Address{0x8000})->name, longest);
     const std::string_view cut = symbols.find(Address{0x8000 + 1998})->name;
     ASSERT_TRUE(cut.ends_with("…"));

@@ -100,7 +100,7 @@ def inside(root, command):
 
 
 def files_named(root, part):
-    """Caches are those of apt and man, which empty them themselves."""
+    """The caches belong to apt and man, which empty them themselves."""
     return sorted(str(path.relative_to(root)) for top in ("usr", "etc", "var", "opt")
                   for path in (root / top).rglob(f"*{part}*") if not str(path).startswith(str(root / "var/cache")))
 

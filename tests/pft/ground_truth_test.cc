@@ -422,7 +422,7 @@ void expect_mapped(const std::vector<Element>& elements, const synthetic::Memory
     }
 }
 
-/// Behind a gap nothing is known: the context is delivered anew before any code.
+/// Behind a gap nothing is known: the context is delivered again before any code.
 void expect_context_after_gaps(const std::vector<Element>& elements) {
     bool reported = false;
     for (const Element& e : elements) {

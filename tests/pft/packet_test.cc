@@ -202,7 +202,7 @@ TEST(Headers, WhatCannotBeIsRefused) {
     for (const Refused& r : refused) {
         SCOPED_TRACE(std::string(r.section) + ": " + r.bytes);
         auto bytes = test::with_async(hex(r.bytes));
-        bytes.push_back(0x66);  // keeps zeros at the end of the bad packet from joining those of the A-sync
+        bytes.push_back(0x66);  // keeps zeros at the end of the bad packet from joining the zeros of the A-sync
         const std::size_t bad = bytes.size();
         bytes.insert(bytes.end(), {0, 0, 0, 0, 0, 0x80, 0x66});
         const test::Collected got = collect(bytes, r.config);

@@ -78,7 +78,7 @@ protected:
     std::size_t seen_ = 0;
 };
 
-// 5.3: the Programming bit and the power-down bit stop it at once, pending packets are sent, and it begins anew.
+// 5.3: the Programming bit and the power-down bit stop it at once, pending packets are sent, and it begins again.
 TEST_F(PtmProgramming, BothBitsStopItAndSendWhatIsPending) {
     for (const std::uint32_t bit : {programming, power_down}) {
         make(a15());

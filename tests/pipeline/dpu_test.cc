@@ -246,7 +246,7 @@ TEST(DpuTrace, ReadoutWithAnOverrun) {
     capture::DpuCapture c = switches();
     c.readout = true;
     c.lines_written = 9;
-    // The missing trace cuts the second task switch, and the next trace begins amid an entry.
+    // The missing trace cuts the second task switch, and the next trace begins inside an entry.
     const Buffer words = memory(R"(
         00401011 FFFFF82E FFFFFF0E FFFFFFFE FFFFFDA6 FFFFFFE6 FFFFFFFC 00000200
         FFF0A40A 00000281 FFFFF69E FFFFFEAA FFFFFFFE FFFFFD56 FFFFFFD4 FFFFFFFC

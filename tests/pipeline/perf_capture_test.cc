@@ -1,5 +1,5 @@
 /// perf.data with CoreSight trace, from the file to program flow: several processes, files at several addresses, maps
-/// that change, ranges that begin anew (docs/spec/perf-cs-etm.md, sections 1.4, 1.6 and 1.7).
+/// that change, ranges at which decoders begin again (docs/spec/perf-cs-etm.md, sections 1.4, 1.6 and 1.7).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -46,7 +46,7 @@ def range_hash(batches):
 
 
 def story(batches):
-    """A hash of everything in order, whatever the batches."""
+    """A hash of everything in order, with any division into batches."""
     rows = []
     for batch in batches:
         rows += [(i, *row) for i, row in enumerate(zip(batch.start.tolist(), batch.taken.tolist(), batch.cycles.tolist(),
@@ -420,7 +420,7 @@ class Units(unittest.TestCase):
                 unit.decide("CollectRecord", pc=pc)
 
     def test_dpu(self):
-        """A sample after exactly as many misses as the counter was told (docs/spec/dpu.md, 4.1)."""
+        """A sample after exactly as many misses as the counter was set to (docs/spec/dpu.md, 4.1)."""
         unit = waymark.Unit("dpu")
         unit["DP_CA0V"] = 3
         unit["DP_CA0C"] = 0x000f0010  # one-shot, interrupt line 0

@@ -83,7 +83,7 @@ class Programs(unittest.TestCase):
         return done
 
     def length(self):
-        """Cycles of a whole run, to place writes in it. Threads are scheduled anew in each run, so another may be a
+        """Cycles of a whole run, to place writes in it. Threads are scheduled differently in each run, so another may be a
         fifth shorter or longer: what is compared is always the length of the run itself, `within`."""
         if not hasattr(Programs, "cycles"):
             Programs.cycles = self.record("--mode", "task")[1].total["CYCLES"]
@@ -496,7 +496,7 @@ class Programs(unittest.TestCase):
                 self.assertNotIn(None, starts, "the program says where loops begin")
 
     def test_verify_warns(self):
-        """What decoding found missing or doubtful is said by verify, too."""
+        """verify, too, reports what decoding found missing or doubtful."""
         folder, _ = self.record("--mode", "task")
         words = bytearray((folder / "vtb.bin").read_bytes())
         words[36 * 100 + 4] ^= 0x40  # bit 30 of a counter

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Code that AArch64 programs generate, replace, unmap and map anew, recorded by ETE and ETMv4.
+"""Code that AArch64 programs generate, replace, unmap and map again, recorded by ETE and ETMv4.
 
     generated64_test.py WAYMARK SOURCE_DIR
 
@@ -28,7 +28,7 @@ class Generated64(unittest.TestCase):
         cls.folder = pathlib.Path(cls.temporary.name)
         for name, value in (("one", 1), ("two", 10)):
             (cls.folder / f"{name}.c").write_text(f"long step(long x) {{ return x + {value}; }}\n")
-        # The dynamic linker asks for the address that a library is linked to.
+        # The dynamic linker requests the address to which a library is linked.
         library = ("-shared", "-fPIC", "-Wl,-Ttext-segment=0x20000000")
         for output, source, options in (
                 ("generated", SOURCE / "tests/record/generated64.c", ("-lpthread", "-ldl")),

@@ -205,7 +205,7 @@ class Generated(unittest.TestCase):
     def test_one_tree_for_each_thread(self):
         rows, sources = self.tree()
         self.assertEqual(sources, 1)
-        # Nothing begins anew: the dynamic linker jumps to the program.
+        # Decoding does not begin again: the dynamic linker jumps to the program.
         self.assertEqual(self.roots(rows), ["(no symbol) in ld-linux-armhf.so.3"])
         # main is called once, and everything it calls lies below it.
         self.assertEqual([row[2] for row in rows if row[1] == "main"], [1])

@@ -138,7 +138,7 @@ class Itm(unittest.TestCase):
                 self.assertEqual(len(returned), log.count("...successful exception return"))
                 cycles = [int(r["cycles"]) for r in rows]
                 self.assertEqual(cycles, sorted(cycles))
-                # Some lines of the log belong to an instruction that QEMU began anew, or did not begin.
+                # Some lines of the log belong to an instruction that QEMU began again, or did not begin.
                 again = log.count("cpu_io_recompile") + log.count("Stopped execution of TB chain before")
                 self.assertLessEqual(cycles[-1], len(re.findall("^Trace ", log, re.M)) - again)
 

@@ -224,7 +224,7 @@ class Names(unittest.TestCase):
     def test_doctor_places_an_image_where_it_was_mapped(self):
         self.waymark("doctor", self.out, "--image", self.program, "--strict")
         self.assertIn(f"agrees, proven: {self.program}", self.waymark("doctor", self.out, "--image", self.program).stdout)
-        # The same code built anew: by its build ID it is not what ran, however well it decodes.
+        # The same code built again: by its build ID it is not the file that ran, however well it decodes.
         other = self.folder / "another_build"
         self.assertEqual(run(CROSS + "gcc", "-O2", "-g", "-Wl,--build-id=0x0123456789abcdef", "-o", other,
                              self.folder / "program.c").returncode, 0)

@@ -234,7 +234,7 @@ class Modules:
 
 
     def test_kallsyms_of_another_boot(self):
-        """The mapping says where the module was; functions of that kallsyms are elsewhere, and that is said."""
+        """The mapping says where the module was; functions of that kallsyms are elsewhere, and a warning states that."""
         other = self.folder / "other_boot"
         self.write_kallsyms(other, lambda: 0x4000000)
         found, said = self.functions(self.as_module(self.module), "--kallsyms", other)

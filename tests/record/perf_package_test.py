@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Libraries that run from where they lie in a package, as Android maps them: code and names are those of the file in the
+"""Libraries that run from where they lie in a package, as Android maps them: code and names come from the file in the
 package, which is named as simpleperf names it (`base.apk!/lib/…`), or by the package alone, as perf does.
 
     perf_package_test.py WAYMARK SOURCE_DIR

@@ -337,7 +337,7 @@ class Perf(unittest.TestCase):
         self.assertIn("expected WINDOW/PERIOD", done.stderr)
 
     def check_words_of_bursts(self, data):
-        """How much of the run is there is said everywhere, and nothing is concluded about the rest."""
+        """Every output states how much of the run is in the trace, and concludes nothing about the rest."""
         for command in (["info"], ["doctor"], ["flow", "--format", "summary"], ["verify"], ["profile"], ["coverage"]):
             done = run(WAYMARK, command[0], data, *command[1:])
             self.assertIn("strobing, autofdo): 300 cycles of about every 1,500, so about 20 % of the run",

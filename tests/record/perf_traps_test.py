@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""perf.data files of each kind that readers stumble over (docs/spec/perf-cs-etm.md, section 8), made of recordings by
+"""perf.data files of each kind that readers stumble over (docs/spec/perf-cs-etm.md, section 8), made from recordings by
 editing their records: `waymark doctor` and `waymark info` say the same of each.
 
     perf_traps_test.py WAYMARK SOURCE_DIR

@@ -195,7 +195,7 @@ class Views(PerfCase):
         self.assertIn("work", {row["name"] for row in rows})
 
     def test_tracks_and_clock(self):
-        """A thread's track lies below that of its process; what is said of time is true."""
+        """A thread's track lies below the track of its process; the statements about time are true."""
         for options, unit, note in ((("--timestamps", "--info-version", "2"), "ns", "They count the kernel's clock"),
                                     (("--timestamps",), "ticks", "may not count the kernel's clock"),
                                     ((), "instructions", "no timestamps in common")):

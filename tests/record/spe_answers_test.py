@@ -255,7 +255,7 @@ class Answers(unittest.TestCase):
     def test_instructions_are_those_of_objdump(self):
         """Mnemonics and operands of every instruction that was sampled, against another disassembler."""
         def plain(text):
-            """Without comments and names of places; numbers as decimal digits, those of places too."""
+            """Without comments and names of places; numbers as decimal digits, numbers of places too."""
             text = re.sub(r"\s*(//|<).*", "", text.replace("\t", " "))
             text = re.sub(r"\blo\b", "cc", re.sub(r"\bhs\b", "cs", text))  # two names of a condition
             mnemonic, _, operands = text.partition(" ")

@@ -120,7 +120,7 @@ class Stimuli(unittest.TestCase):
             self.assertEqual((self.folder / "a" / file).read_bytes(), (self.folder / "b" / file).read_bytes())
 
     def test_memory(self):
-        """A short text that asks for many steps takes the memory of the few that it writes."""
+        """A short text with many repeated steps takes only the memory of the few steps that it contains."""
         text = self.folder / "many.txt"
         text.write_text("repeat 400000\ncycle DC_HIT=1\nend\n")
         limit = 300 << 20
@@ -134,7 +134,7 @@ class Stimuli(unittest.TestCase):
         self.assertIn(done.returncode, (0, 1), done.stderr)
 
     def test_large_buffer(self):
-        """A buffer that cannot be held is refused. No line in it is taken for one that goes nowhere."""
+        """A buffer that is too large is refused. No line in it is treated as a write outside the buffer."""
         program, text, out = self.folder / "large.program", self.folder / "large.txt", self.folder / "large"
         program.write_text("DP_TSA 0x20000000\nDP_TEA 0x40000000\nDP_TW 0x20000000\nDP_TC TMODE=USER EN=1\n")
         text.write_text("repeat 20\nwrite DP_TD 0x1234\ncycle\nend\ncycles 100\n")

@@ -226,7 +226,7 @@ private:
         if (op.operation.kind == Kind::branch && op.retired && !op.condition_failed) model_->skipped_branch(op.target);
     }
 
-    /// Compares the new records with the unit's reports, and begins the buffer anew.
+    /// Compares the new records with the unit's reports, and begins with an empty buffer.
     void read_back() {
         model_->psb_csync();
         model_->dsb();

@@ -1212,7 +1212,7 @@ TEST(Reset, LeavesTheBufferOff) {
     }
 }
 
-// A seed gives the same values everywhere: those of SplitMix64, whose first for the seed 0 are published.
+// A seed gives the same values everywhere: the values of SplitMix64, which are published for the seed 0.
 TEST(Reset, RandomValuesAreThoseOfTheSeed) {
     UnitUnderTest unit;
     reset(unit.config.state, ResetValues::random, 0);

@@ -77,7 +77,7 @@ TEST(StackDecoder, GoesThroughTheCodeBetweenTwoBranches) {
 }
 
 TEST(StackDecoder, LeavesOutWhatTheCodeContradicts) {
-    // Past a branch that is always taken; to an address where the branch does not lead; back; amid an instruction.
+    // Past a branch that is always taken; to an address where the branch does not lead; back; inside an instruction.
     EXPECT_EQ(decode(bytes_of({branch(0x1014, 0x2000), branch(0x1010, 0x1004)})), "1010-1014+ contradiction ");
     EXPECT_EQ(decode(bytes_of({branch(0x1008, 0x1010), branch(0x1010, 0x1004)})), "1010-1014+ contradiction ");
     EXPECT_EQ(decode(bytes_of({branch(0x1000, 0x1004), branch(0x1010, 0x1004)})), "1010-1014+ contradiction ");

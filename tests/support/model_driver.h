@@ -22,7 +22,7 @@ struct ModelDriverOptions {
     /// Address ranges [first, second) of TraceEnable, which the registers hold too; empty: everything.
     std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges{};
     bool exclude = true;
-    /// Addresses of the start and stop comparators, which the registers hold too; both empty: TraceEnable asks for
+    /// Addresses of the start and stop comparators, which the registers hold too; both empty: TraceEnable needs
     /// none.
     std::vector<std::uint64_t> start_at{}, stop_at{};
     pft::Authentication authentication{};
@@ -64,7 +64,7 @@ private:
         std::uint64_t isyncs;
         bool tracing, overflow;
     };
-    /// Watches I-syncs: the unit sends them by itself, and they show the state whatever was shown before.
+    /// Watches I-syncs: the unit sends them on its own, and they show the state regardless of earlier packets.
     class Watch final : public ByteSink {
     public:
         explicit Watch(ByteSink& to) : to_(to) {}

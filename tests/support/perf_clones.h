@@ -19,7 +19,7 @@ struct PerfClones {
 };
 
 /// Writes the file to `out`; returns the bytes to write over its front. With several processes, formatted trace becomes
-/// that of units without a formatter. Errors: trace of other units than ETMv4 and ETE; those of reading.
+/// that of units without a formatter. Errors: trace of other units than ETMv4 and ETE; errors of reading.
 [[nodiscard]] Result<std::vector<std::uint8_t>> write_clones(const capture::perf::PerfData& data,
                                                              const capture::ByteFile& file, const PerfClones& clones,
                                                              ByteSink& out);

@@ -36,13 +36,13 @@ public:
 
 struct ProgramOptions {
     std::uint64_t seed = 1;
-    unsigned blocks = 300;                  ///< about so many
-    unsigned sections = 3;                  ///< of code, beside those of the vectors
-    bool tee = false;                       ///< some ThumbEE functions
-    unsigned t32_functions = 4;             ///< of 8 functions in ARM or Thumb, so many in Thumb; handlers are of both
-    bool barrier_waypoints = false;         ///< Config::barrier_waypoints: DMB and DSB end blocks
-    bool a32_eret = true;                   ///< the A32 ERET occurs
-    bool blx_may_fail = true;               ///< a T32 BLX to an address may stand in an IT block
+    unsigned blocks = 300;           ///< approximate number
+    unsigned sections = 3;           ///< of code, beside the sections of the vectors
+    bool tee = false;                ///< some ThumbEE functions
+    unsigned t32_functions = 4;      ///< number in Thumb of every 8 functions in ARM or Thumb; handlers are of both
+    bool barrier_waypoints = false;  ///< Config::barrier_waypoints: DMB and DSB end blocks
+    bool a32_eret = true;            ///< the A32 ERET occurs
+    bool blx_may_fail = true;        ///< a T32 BLX to an address may stand in an IT block
     std::uint32_t large_block_chance = 30;  ///< in 10 000 blocks: longer than 4096 bytes
 };
 

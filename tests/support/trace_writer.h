@@ -67,7 +67,7 @@ struct TraceWriterOptions {
     unsigned return_stack_depth = 1;          ///< used when Config::return_stack
     std::uint32_t trigger_chance = 0;         ///< in 10 000 waypoints
     std::uint32_t ignore_chance = 0;          ///< in 10 000 waypoints
-    std::uint32_t timestamp_chance = 0;       ///< in 10 000 waypoints, beside those section 5.5 asks for
+    std::uint32_t timestamp_chance = 0;       ///< in 10 000 waypoints, beside the ones that section 5.5 requires
     std::uint32_t barrier_packet_chance = 0;  ///< branch broadcast: in 10 000 barriers, traced by packet (OQ8)
     /// Address ranges [first, second) of TraceEnable; empty: everything.
     std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges{};

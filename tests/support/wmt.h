@@ -1,7 +1,7 @@
 /// The `.wmt` files of tests/data/wmt: one situation each, with the program, the packets and the flow they must give,
 /// so that a reader can check it by hand. Blank lines and text from `#` on are free everywhere.
 ///
-///     # What is tested, and why the flow is what it is.
+///     # What is tested, and the reason for the expected flow.
 ///     # section 4.5: pop before push          one or more: the rule of docs/spec/pft.md, as coverage_test.cc names it
 ///     [config]                                default: pft::Config{}
 ///     ETMCR=0x20001000 ETMCCER=… ETMIDR=…     registers (first, if at all; ETMCCER is 0 and ETMIDR PFTv1.1 if not
