@@ -157,6 +157,7 @@ public:
     [[nodiscard]] bool amid_packet() const override { return parser_.progress().amid_packet(); }
     [[nodiscard]] Survey survey() const override {
         Survey out = survey_;
+        for (const auto& [name, times] : times_) out.packets[std::string(name)] += times;
         more_.finish(out);
         return out;
     }
@@ -164,7 +165,8 @@ public:
     // Called by the parser.
     template <class P>
     void operator()(const P& packet, Extent at) {
-        survey_.add(P::info.name, at.bytes);
+        survey_.bytes_in_packets += at.bytes;
+        count(P::info.name);
         more_.see(packet, at, offsets_, survey_);
     }
     void operator()(const Gap& gap) {
@@ -175,9 +177,20 @@ public:
     }
 
 private:
+    /// Few kinds of packets occur in a stream, and each has one name in memory.
+    void count(std::string_view name) {
+        for (auto& [known, times] : times_)
+            if (known.data() == name.data()) {
+                ++times;
+                return;
+            }
+        times_.emplace_back(name, 1);
+    }
+
     const OffsetMap& offsets_;
     const Config config_;
     Survey survey_;
+    std::vector<std::pair<std::string_view, std::uint64_t>> times_;
     More more_;
     Parser<SurveyorOf> parser_;
 };
