@@ -23,6 +23,11 @@ if(TARGET etm4_flow_test)
         --gtest_filter=captures/Etm4Golden.IsRightAgainAfterDamage*)
     waymark_long_test(etm4_damaged_flow WAYMARK_DAMAGES=10000 etm4_flow_test --gtest_filter=captures/Damaged*)
 endif()
+# 10,000 random programs of an ETMv3 and an MTB, and 10,000 streams of an ITM and an STM; damage and any bytes too.
+waymark_long_test(etm3_model WAYMARK_PROPERTY_PROGRAMS=10000 etm3_test --gtest_filter=Etm3Model.Random*:Etm3Reference.*)
+waymark_long_test(mtb_model WAYMARK_PROPERTY_PROGRAMS=10000 mtb_test --gtest_filter=MtbDecoder.Gives*:MtbDecoder.All*)
+waymark_long_test(itm_model WAYMARK_PROPERTY_PROGRAMS=10000 itm_test --gtest_filter=ItmMessages.*:ItmPackets.OfRandom*)
+waymark_long_test(stm_model WAYMARK_PROPERTY_PROGRAMS=10000 stm_test --gtest_filter=StmMessages.*:StmPackets.OfRandom*)
 waymark_long_test(account WAYMARK_PROPERTY_PROGRAMS=10000 account_property_test --gtest_filter=Account*)
 # 10,000 damages of streams with repeated paths, of streams with speculation, and of streams with cycle counts.
 waymark_long_test(etm4_damaged_paths WAYMARK_PROPERTY_PROGRAMS=10000 etm4_test

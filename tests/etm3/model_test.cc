@@ -12,6 +12,7 @@
 #include "etm3/support.h"
 #include "support/elements.h"
 #include "support/sanitized.h"
+#include "support/wanted.h"
 #include "waymark/etm3/decoder.h"
 #include "waymark/etm3/unit.h"
 #include "waymark/flow/each_instruction.h"
@@ -273,7 +274,7 @@ std::vector<Element> decoded(const Config& config, const synthetic::Program& pro
 TEST(Etm3Model, RandomProgramsAreGivenBackByBothDecoders) {
     synthetic::Random random(3);
     std::uint64_t overflows = 0;
-    for (unsigned n = 0; n < sized(30U, 10U); ++n) {
+    for (unsigned n = 0; n < wanted(sized(30U, 10U)); ++n) {
         const auto program = synthetic::make_program({.seed = n + 7U, .blocks = 100, .large_block_chance = 0});
         ModelConfig config{.config = test::random_config(random), .choices = {}};
         config.config.branch_output = random.half();

@@ -9,6 +9,7 @@
 #include "support/damage.h"
 #include "support/elements.h"
 #include "support/sanitized.h"
+#include "support/wanted.h"
 #include "waymark/etm3/decoder.h"
 
 namespace waymark::etm3 {
@@ -58,7 +59,7 @@ std::vector<Element> agreed(const Case& c, Bytes bytes, synthetic::Random& rando
 
 TEST(Etm3Reference, RandomTraceIsDecodedToWhatRan) {
     synthetic::Random random(1);
-    const unsigned programs = sized(24U, 8U);
+    const unsigned programs = wanted(sized(24U, 8U));
     for (unsigned n = 0; n < programs; ++n) {
         const auto program = synthetic::make_program({.seed = n + 1U, .blocks = 120, .large_block_chance = 0});
         const Case c{test::random_config(random), program};
@@ -81,7 +82,7 @@ TEST(Etm3Reference, RandomTraceIsDecodedToWhatRan) {
 
 TEST(Etm3Reference, DamagedTraceIsDecodedAlikeAndRightBehindTheNextSync) {
     synthetic::Random random(2);
-    const unsigned programs = sized(12U, 4U), damages = sized(12U, 6U);
+    const unsigned programs = wanted(sized(12U, 4U)), damages = sized(12U, 6U);
     unsigned compared = 0;
     for (unsigned n = 0; n < programs; ++n) {
         const auto program = synthetic::make_program({.seed = n + 100U, .blocks = 120, .large_block_chance = 0});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/bytes.h"
+#include "support/wanted.h"
 #include "waymark/itm/message_decoder.h"
 #include "waymark/itm/model.h"
 #include "waymark/itm/protocol.h"
@@ -134,7 +135,7 @@ std::vector<std::uint8_t> random_bytes(std::mt19937_64& random) {
 
 TEST(ItmMessages, OfAnyBytesAreThoseOfTheReference) {
     std::mt19937_64 random(7);
-    for (unsigned round = 0; round < 400; ++round) {
+    for (unsigned round = 0; round < wanted(400); ++round) {
         const auto bytes = random_bytes(random);
         const Config config{.prescaler = static_cast<std::uint8_t>(random() % 2 == 0 ? 1 : 16)};
         const auto expected = reference_messages(bytes, config);
@@ -212,7 +213,7 @@ Message random_message(std::mt19937_64& random) {
 
 TEST(ItmMessages, AreWhatTheModelWasTold) {
     std::mt19937_64 random(11);
-    for (unsigned round = 0; round < 60; ++round) {
+    for (unsigned round = 0; round < wanted(60); ++round) {
         ModelConfig config;
         config.config.prescaler = static_cast<std::uint8_t>(1U << 2 * (random() % 4));
         config.timestamps = random() % 4 != 0;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/bytes.h"
+#include "support/wanted.h"
 #include "waymark/itm/encoder.h"
 #include "waymark/itm/parser.h"
 #include "waymark/itm/protocol.h"
@@ -201,7 +202,7 @@ struct Lengths {
 
 TEST(ItmPackets, OfRandomBytesAreThoseOfAPlainParser) {
     std::mt19937_64 random(1);
-    for (unsigned round = 0; round < 2000; ++round) {
+    for (unsigned round = 0; round < wanted(2000); ++round) {
         std::vector<std::uint8_t> bytes(1 + random() % 60);
         for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random() % 3 == 0 ? random() % 2 * 0x80 : random());
         Lengths found;

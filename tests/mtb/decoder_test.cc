@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "support/elements.h"
+#include "support/wanted.h"
 #include "waymark/flow/summary.h"
 #include "waymark/isa/decode_instr.h"
 #include "waymark/mtb/arrangement.h"
@@ -257,7 +258,7 @@ std::vector<std::uint8_t> in_order(const Model& model) {
 
 TEST(MtbDecoder, GivesWhatWasExecuted) {
     std::uint64_t instructions = 0;
-    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    for (std::uint64_t seed = 0; seed < wanted(300); ++seed) {
         std::mt19937_64 random(seed);
         Program program(random);
         Model model({.mask = static_cast<unsigned>(random() % 9), .block = 0});
@@ -340,7 +341,7 @@ TEST(MtbDecoder, FollowsBranchesExceptionsAndReturns) {
 }
 
 TEST(MtbDecoder, AllDecodersGiveTheSameOfAnyBytes) {
-    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    for (std::uint64_t seed = 0; seed < wanted(20); ++seed) {
         std::mt19937_64 random(seed);
         const Program program(random);
         std::vector<std::uint8_t> bytes;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/bytes.h"
+#include "support/wanted.h"
 #include "waymark/protocol/adapters.h"
 #include "waymark/stm/encoder.h"
 #include "waymark/stm/parser.h"
@@ -313,7 +314,7 @@ struct Digits {
 
 TEST(StmPackets, OfRandomBytesAreThoseOfAPlainParser) {
     std::mt19937_64 random(3);
-    for (unsigned round = 0; round < 300; ++round) {
+    for (unsigned round = 0; round < wanted(300); ++round) {
         std::vector<std::uint8_t> bytes;
         NibbleWriter writer(bytes);
         for (unsigned part = 0; part < 6; ++part) {
