@@ -285,11 +285,16 @@ void Buffers::take_orbflow(const Buffer& buffer, coresight::Orbflow found, Buffe
 /// Examines the bytes as they are, or with reversed words if only those give trace.
 Taken Buffers::choose_reading(const Buffer& buffer, BufferSample& sample, ExaminedBuffer& out) {
     const FramingChoice choice(examination_);
+    if (may_replace(sample, out)) {
+        if (auto taken = take_frames_without_ids(buffer, sample, out)) return std::move(*taken);
+        take_half_syncs_out(buffer, sample, out);
+    }
     const ExaminedBuffer before = out;
     Taken taken = choice.choose(buffer, sample, out);
-    if (report_.labelled || out.listed != nullptr || !sample.whole() || sample.pieces.size() != 1 ||
-        choice.recognised_bytes(taken) != 0)
+    if (!may_replace(sample, out) || choice.recognised_bytes(taken) != 0) {
+        name_head(buffer, sample, out, taken);
         return taken;
+    }
     for (const std::size_t word_size : {std::size_t{4}, std::size_t{8}, std::size_t{2}}) {
         BufferSample swapped = sample;
         swap_words(swapped.pieces.front().bytes, word_size);
@@ -319,7 +324,7 @@ void Buffers::report_frames(const Buffer& buffer, ExaminedBuffer& out, const Tak
     if (out.format == Buffer::Format::source_data || out.format == Buffer::Format::unknown) return;
     for (pipeline::Damage& damage : pipeline::damage_in({buffer.name, out.format, t, taken.gaps}))
         report_frame_damage(std::move(damage), out);
-    if (t.unassociated != 0 && out.pieces == 1)
+    if (t.unassociated != 0 && out.pieces == 1 && !taken.head_named)
         add_finding({Severity::note,
                      "no-id-yet",
                      buffer.name,

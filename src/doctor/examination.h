@@ -46,6 +46,9 @@ inline std::string bytes_text(std::uint64_t n) { return counted(n, "byte"); }
 struct Taken {
     std::array<std::vector<Stretch>, coresight::trace_ids> by_id;
     std::vector<Stretch> bare;
+    std::vector<Stretch> nobodys;  ///< data before the first ID of the buffer
+    std::optional<coresight::TraceId> first_named{};
+    bool head_named = false;  ///< a finding is about `nobodys`
     coresight::Totals frames;
     std::vector<Gap> gaps;
     std::vector<Offset> triggers;  ///< where they are marked
@@ -114,6 +117,9 @@ public:
     [[nodiscard]] bool recognises(const capture::Buffer& buffer, const BufferSample& sample, ExaminedBuffer& out) const;
     /// Number of bytes of sources whose protocol is recognised.
     [[nodiscard]] static std::uint64_t recognised_bytes(const Taken& taken);
+    /// The sample as the bytes of one source, and as frames of memory.
+    [[nodiscard]] static Taken bare(const BufferSample& sample);
+    [[nodiscard]] static Taken frames(const BufferSample& sample);
 
 private:
     [[nodiscard]] Taken hold_against(const capture::Buffer& buffer, const BufferSample& sample,
@@ -132,6 +138,14 @@ private:
     bool look_beyond(const capture::Buffer& buffer, BufferSample& sample, ExaminedBuffer& out);
     void take_orbflow(const capture::Buffer& buffer, coresight::Orbflow found, BufferSample& sample,
                       ExaminedBuffer& out);
+    /// Whether other bytes can take the place of those that were read.
+    [[nodiscard]] bool may_replace(const BufferSample& sample, const ExaminedBuffer& out) const {
+        return !report_.labelled && out.listed == nullptr && sample.whole() && sample.pieces.size() == 1;
+    }
+    void take_half_syncs_out(const capture::Buffer& buffer, BufferSample& sample, ExaminedBuffer& out);
+    [[nodiscard]] std::optional<Taken> take_frames_without_ids(const capture::Buffer& buffer, BufferSample& sample,
+                                                               ExaminedBuffer& out);
+    void name_head(const capture::Buffer& buffer, BufferSample& sample, ExaminedBuffer& out, Taken& taken);
     [[nodiscard]] Taken choose_reading(const capture::Buffer& buffer, BufferSample& sample, ExaminedBuffer& out);
     void report_frames(const capture::Buffer& buffer, ExaminedBuffer& out, const Taken& taken);
     void report_frame_damage(pipeline::Damage damage, const ExaminedBuffer& buffer);

@@ -21,6 +21,7 @@ public:
     Split(std::array<std::vector<Stretch>, coresight::trace_ids>& out, Offset base, bool first_piece)
         : out_(out), base_(base), first_piece_(first_piece) {}
     void data(TraceId id, Bytes bytes, Offset first) {
+        if (!first_named) first_named = id;
         Stretch*& stretch = current_[id.value];
         if (stretch == nullptr) {
             std::vector<Stretch>& all = out_[id.value];
@@ -40,16 +41,29 @@ public:
     /// Any source may have sent these bytes, so the bytes that follow do not continue an earlier packet
     /// (pipeline::Stray, which counts them).
     void stray(TraceId, Bytes, Offset) { current_.fill(nullptr); }
+    /// Data behind a reset are not of the source that sent the first ones.
+    void unassociated(Bytes bytes, Offset first) {
+        if (!first_piece_ || was_reset_ || first_named) return;
+        if (nobodys.empty()) nobodys.push_back({.head = true});
+        nobodys.front().offsets.add({nobodys.front().bytes.size()}, base_ + first.value);
+        nobodys.front().bytes.insert(nobodys.front().bytes.end(), bytes.begin(), bytes.end());
+    }
     void gap(const Gap& gap) { gaps.push_back({base_ + gap.first.value, base_ + gap.end.value, gap.reason}); }
-    void reset(Offset) { current_.fill(nullptr); }
+    void reset(Offset) {
+        current_.fill(nullptr);
+        was_reset_ = true;
+    }
 
     std::vector<Gap> gaps;
     std::vector<Offset> triggers;
+    std::vector<Stretch> nobodys;
+    std::optional<TraceId> first_named;
 
 private:
     std::array<std::vector<Stretch>, coresight::trace_ids>& out_;
     const Offset base_;
     const bool first_piece_;
+    bool was_reset_ = false;
     std::array<Stretch*, coresight::trace_ids> current_{};
 };
 
@@ -107,6 +121,10 @@ Taken take_apart(const BufferSample& sample, Buffer::Format format, std::uint64_
         deformatter.feed(bytes, split);
         deformatter.finish(split);
         add(out.frames, deformatter.totals(), base);
+        if (first) {
+            out.nobodys = std::move(split.nobodys);
+            out.first_named = split.first_named;
+        }
         out.gaps.insert(out.gaps.end(), split.gaps.begin(), split.gaps.end());
         out.triggers.insert(out.triggers.end(), split.triggers.begin(), split.triggers.end());
     }
@@ -141,6 +159,7 @@ std::uint64_t recognised(const Taken& taken) {
     };
     for (const auto& stretches : taken.by_id) add_bytes(stretches, true);
     add_bytes(taken.bare, false);
+    add_bytes(taken.nobodys, true);
     return sum;
 }
 
@@ -225,12 +244,15 @@ Taken FramingChoice::choose(const Buffer& buffer, const BufferSample& sample, Ex
                      buffer.name,
                      {},
                      Offset{out.skipped},
-                     fmt::format("frames begin {} into the file", bytes_text(out.skipped)),
+                     fmt::format("frames without any sync begin {} into the file", bytes_text(out.skipped)),
                      "a frame at the first byte",
                      "the dump begins inside a frame, or after a header",
                      fmt::format("drop the first {} (--write-snapshot does)", bytes_text(out.skipped))});
     return taken;
 }
+
+Taken FramingChoice::bare(const BufferSample& sample) { return take_apart(sample, Buffer::Format::source_data, 0); }
+Taken FramingChoice::frames(const BufferSample& sample) { return take_apart(sample, Buffer::Format::coresight, 0); }
 
 std::uint64_t FramingChoice::recognised_bytes(const Taken& taken) { return recognised(taken); }
 

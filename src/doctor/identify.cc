@@ -19,18 +19,17 @@ bool can_be_bare(const Protocol& protocol) {
     return !protocol.words().types.empty() || !protocol.how_to_read("FILE").empty();
 }
 
-/// Whether some of the bytes are not packets of the protocol in this identity.
+}  // namespace
+
+std::string_view name(const Protocol* protocol) {
+    return protocol == nullptr ? "not recognised" : protocol->words().title;
+}
+
 bool leaves_bytes(const Identity& identity, const std::vector<Stretch>& stretches) {
     const auto findings =
         identity.protocol->health(identity, identity.configuration.get(), stretches, std::string_view());
     return std::any_of(findings.begin(), findings.end(),
                        [](const protocol::CaptureFinding& f) { return f.kind == "damaged-packets"; });
-}
-
-}  // namespace
-
-std::string_view name(const Protocol* protocol) {
-    return protocol == nullptr ? "not recognised" : protocol->words().title;
 }
 
 void take_end_mark_off(std::vector<Stretch>& stretches, const Configuration& configuration) {

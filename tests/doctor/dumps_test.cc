@@ -27,6 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using FileBytesOf = std::vector<std::uint8_t>;
+using coresight::TraceId;
 
 class Dumps : public testing::Test {
 protected:
@@ -76,6 +77,118 @@ TEST_F(Dumps, EmptySinksHoldNoTrace) {
     FileBytesOf zip(512, 3);
     std::copy_n("PK\x03\x04", 4, zip.begin());
     EXPECT_EQ(no_trace(zip), "other-file");
+}
+
+/// What an ITM sends: text on port 0 with timestamps, and synchronisation packets (docs/spec/itm.md).
+FileBytesOf itm_stream(unsigned seed, unsigned lines) {
+    std::mt19937 random(seed);
+    FileBytesOf out;
+    for (unsigned n = 0; n < lines; ++n) {
+        if (n % 8 == 0) out.insert(out.end(), {0, 0, 0, 0, 0, 0x80});
+        for (const char c : std::string("tick ") + std::to_string(random() % 1000) + "\n")
+            out.insert(out.end(), {0x01, static_cast<std::uint8_t>(c)});
+        out.insert(out.end(), {0xc0, static_cast<std::uint8_t>(random() % 128)});
+    }
+    return out;
+}
+
+/// Frames of one source, none of which names it.
+FileBytesOf frames_without_ids(const FileBytesOf& data) {
+    FileBytesOf out;
+    for (std::size_t at = 0; at + coresight::frame_data_bytes <= data.size(); at += coresight::frame_data_bytes) {
+        std::uint8_t low_bits = 0;
+        for (std::size_t i = 0; i < coresight::frame_data_bytes; ++i) {
+            const std::uint8_t byte = data[at + i];
+            out.push_back(i % 2 == 0 ? byte & 0xfe : byte);
+            if (i % 2 == 0) low_bits = static_cast<std::uint8_t>(low_bits | (byte & 1U) << i / 2);
+        }
+        out.push_back(low_bits);
+    }
+    return out;
+}
+
+FileBytesOf joined(FileBytesOf a, const FileBytesOf& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+}
+
+const CaptureFinding* finding(const ExaminationReport& report, std::string_view kind) {
+    const auto at = std::find_if(report.findings.begin(), report.findings.end(),
+                                 [&](const CaptureFinding& f) { return f.kind == kind; });
+    return at == report.findings.end() ? nullptr : &*at;
+}
+
+// The port sends half syncs while it waits, and no full sync; the recording begins at any byte.
+TEST_F(Dumps, HalfSyncsAloneLeaveFramesThatBeginAnywhere) {
+    FileBytesOf stream;
+    coresight::Formatter formatter(stream);
+    const FileBytesOf first = itm_stream(1, 200), second = itm_stream(2, 200);
+    std::mt19937 random(3);
+    std::size_t sent = 0;
+    for (; sent + 40 <= std::min(first.size(), second.size()); sent += 40) {
+        formatter.add({1}, Bytes(first).subspan(sent, 40));
+        for (unsigned n = static_cast<unsigned>(random()) % 4; n > 0; --n) formatter.idle();
+        formatter.add({2}, Bytes(second).subspan(sent, 40));
+    }
+    for (std::size_t skip = 0; skip < 20; ++skip) {
+        const ExaminationReport report = examined({stream.begin() + static_cast<std::ptrdiff_t>(skip), stream.end()});
+        ASSERT_EQ(report.sources.size(), 2U) << skip;
+        for (const ExaminedSource& source : report.sources) {
+            ASSERT_NE(source.identity.protocol, nullptr) << skip;
+            EXPECT_EQ(source.identity.protocol->words().unit, "ITM");
+            EXPECT_GT(source.bytes + 60, sent);
+        }
+        const CaptureFinding* const found = finding(report, "half-syncs");
+        ASSERT_NE(found, nullptr) << skip;
+        EXPECT_NE(found->found.find("frames without any sync"), std::string::npos) << found->found;
+    }
+}
+
+TEST_F(Dumps, FramesWithoutAnyIdAreOfOneSource) {
+    const FileBytesOf stream = itm_stream(1, 300), frames = frames_without_ids(stream);
+    for (const std::size_t skip : {0U, 4U, 5U, 15U}) {
+        const ExaminationReport report = examined({frames.begin() + static_cast<std::ptrdiff_t>(skip), frames.end()});
+        ASSERT_EQ(report.sources.size(), 1U) << skip;
+        ASSERT_NE(report.sources.front().identity.protocol, nullptr) << skip;
+        EXPECT_EQ(report.sources.front().identity.protocol->words().unit, "ITM");
+        const CaptureFinding* const found = finding(report, "no-id");
+        ASSERT_NE(found, nullptr) << skip;
+        EXPECT_NE(found->found.find("frames without any sync and without any trace ID"), std::string::npos);
+        // All is read except the rest of a frame at either end.
+        EXPECT_GT(report.sources.front().bytes + 32, stream.size());
+        EXPECT_EQ(finding(report, "damaged-packets"), nullptr) << skip;
+    }
+}
+
+TEST_F(Dumps, BytesBeforeTheFirstIdAreOfTheSourceThatTheyFit) {
+    const FileBytesOf head = frames_without_ids(itm_stream(1, 300));
+    const auto named = [](TraceId id, const FileBytesOf& data) {
+        FileBytesOf out;
+        coresight::Formatter formatter(out);
+        formatter.add(id, data);
+        formatter.flush();
+        return out;
+    };
+    // The ITM sends something again later, behind another source.
+    const FileBytesOf other(300, 0x55), later = itm_stream(2, 50);
+    ExaminationReport report = examined(joined(joined(head, named({9}, other)), named({3}, later)));
+    const CaptureFinding* found = finding(report, "no-id-yet");
+    ASSERT_NE(found, nullptr);
+    EXPECT_NE(found->found.find("as only 0x03 sends it later"), std::string::npos) << found->found;
+    const auto itm = std::find_if(report.sources.begin(), report.sources.end(),
+                                  [](const ExaminedSource& s) { return s.trace_id == TraceId{3}; });
+    ASSERT_NE(itm, report.sources.end());
+    EXPECT_EQ(itm->bytes, head.size() / 16 * 15 + later.size());
+    // It sends nothing later: an ID stands for it.
+    report = examined(joined(head, named({9}, other)));
+    found = finding(report, "no-id-yet");
+    ASSERT_NE(found, nullptr);
+    EXPECT_NE(found->found.find("0x10 stands for it"), std::string::npos) << found->found;
+    // Bytes that fit nothing have a size and a name all the same.
+    report = examined(joined(frames_without_ids(FileBytesOf(3000, 0x55)), named({3}, later)));
+    found = finding(report, "no-id-yet");
+    ASSERT_NE(found, nullptr);
+    EXPECT_EQ(found->found, "3,000 bytes before the first trace ID: they fit no known protocol");
 }
 
 TEST_F(Dumps, NoiseIsNoCounterTrace) {

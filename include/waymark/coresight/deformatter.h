@@ -91,6 +91,11 @@ concept TakesStrays = requires(H& handler, TraceId id, Bytes bytes, Offset at) {
     handler.stray(id, bytes, at);
 };
 
+template <class H>
+concept TakesUnassociated = requires(H& handler, Bytes bytes, Offset at) {
+    handler.unassociated(bytes, at);
+};
+
 /// Push-style: `feed` the capture in pieces of any size, then `finish` once. The division into pieces never changes the
 /// calls. Offsets count from the first byte fed. No allocation; one thread at a time.
 ///
@@ -386,6 +391,7 @@ private:
     WM_INLINE void deliver(Bytes bytes, Offset first, Handler& handler) {
         if (!current_) {
             totals_.unassociated += bytes.size();
+            if constexpr (TakesUnassociated<Handler>) handler.unassociated(bytes, first);
             return;
         }
         const TraceId id = *current_;

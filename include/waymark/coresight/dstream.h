@@ -106,6 +106,9 @@ private:
         void stray(TraceId id, Bytes bytes, Offset first) {
             if constexpr (TakesStrays<Handler>) handler.stray(id, bytes, from.place(first));
         }
+        void unassociated(Bytes bytes, Offset first) {
+            if constexpr (TakesUnassociated<Handler>) handler.unassociated(bytes, from.place(first));
+        }
         void trigger(TraceId id, Offset at, std::uint8_t payload) { handler.trigger(id, from.place(at), payload); }
         void gap(const Gap& gap) { handler.gap({from.place(gap.first), from.place_behind(gap.end), gap.reason}); }
         void reset(Offset at) { handler.reset(from.place_behind(at)); }

@@ -30,6 +30,12 @@ using protocol::Tried;
 [[nodiscard]] Identity identify(const std::vector<Stretch>& stretches, bool framed = false,
                                 const Protocol* described = nullptr, const Protocol* listed = nullptr);
 
+/// Whether some of the bytes are no packets of the protocol that the identity names.
+[[nodiscard]] bool leaves_bytes(const Identity& identity, const std::vector<Stretch>& stretches);
+
+/// Whether some of the bytes are not packets of the protocol in this identity.
+[[nodiscard]] bool leaves_bytes(const Identity& identity, const std::vector<Stretch>& stretches);
+
 /// Removes the end mark from stretches, if there is one under this configuration.
 void take_end_mark_off(std::vector<Stretch>& stretches, const Configuration& configuration);
 
