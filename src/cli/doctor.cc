@@ -235,21 +235,26 @@ void print_source(Output& out, const doctor::ExaminationReport& report, const do
     if (s.head) line(out, "head", head_text(*s.head));
 }
 
-/// Lists at most three IDs that have neither a description nor known contents, as damaged frames produce them.
+/// Lists at most three IDs that have neither a description nor known contents, as damaged frames produce them. Without
+/// a description these are many IDs beside one with known contents: a bus has fewer sources.
 void print_sources(Output& out, const doctor::ExaminationReport& report) {
     constexpr std::size_t shown = 3;
+    constexpr std::ptrdiff_t many = 8;
+    const auto unknown = std::count_if(report.sources.begin(), report.sources.end(),
+                                       [](const doctor::ExaminedSource& s) { return s.identity.protocol == nullptr; });
+    const bool damaged = unknown > many && unknown < std::ssize(report.sources);
     std::size_t strangers = 0;
     std::uint64_t bytes = 0;
     for (const doctor::ExaminedSource& s : report.sources) {
-        const bool stranger = report.labelled && !s.described && s.identity.protocol == nullptr;
+        const bool stranger = s.identity.protocol == nullptr && (report.labelled ? !s.described : damaged);
         if (stranger && ++strangers > shown)
             bytes += s.bytes;
         else
             print_source(out, report, s);
     }
     if (strangers > shown)
-        out.print("\nand {} more without a description and with unrecognised bytes, {} in total\n",
-                  counted(strangers - shown, "trace ID"), counted(bytes, "byte"));
+        out.print("\nand {} more {}with unrecognised bytes, {} in total\n", counted(strangers - shown, "trace ID"),
+                  report.labelled ? "without a description and " : "", counted(bytes, "byte"));
 }
 
 void print_text(Output& out, const doctor::ExaminationReport& report) {
