@@ -51,13 +51,11 @@ DpuFinding wide_intervals(const DpuWide& wide, std::uint64_t intervals, bool los
     return {
         lossy ? DpuKind::wide_lossy : DpuKind::wide,
         bad,
-        fmt::format(
-            "{} {}in which a counter ({}) went down by 2^30 or more{}: {}. What the output says about {} is not to be "
-            "trusted",
-            counted(intervals, "interval"), lossy ? "with entries missing " : "", names,
-            wide.first ? fmt::format(", the first up to offset {:#x}", wide.first->value)
-                       : std::string(", up to the final values"),
-            wide_means, pronoun(intervals)),
+        fmt::format("{} {}in which a counter ({}) decreased by 2^30 or more{}: {}. Do not trust the output about {}",
+                    counted(intervals, "interval"), lossy ? "with entries missing " : "", names,
+                    wide.first ? fmt::format(", the first up to offset {:#x}", wide.first->value)
+                               : std::string(", up to the final values"),
+                    wide_means, pronoun(intervals)),
         lossy ? "Mend what loses entries first: they hold the readings in between"
               : "Read the counters more often (mode sample with a shorter period)",
         wide.first,
@@ -186,7 +184,7 @@ std::string dpu_left_out(const DpuSaid& said) {
     if (said.filter.empty()) return {};
     if (said.filter_changed)
         return fmt::format(
-            "IDFLT was on for a part of the trace or changed: there, what others than {} did is <filtered>",
+            "IDFLT was on for a part of the trace or changed: there, counts of others than {} are <filtered>",
             said.filter);
     return fmt::format("IDFLT: what others than {} did is not in the trace, and its counts are <filtered>",
                        said.filter);
@@ -228,8 +226,8 @@ std::vector<DpuFinding> dpu_doubts(const DpuCosts& costs, const DpuSaid& said, u
     if (wide.beyond != 0)
         out.push_back({DpuKind::beyond,
                        bad,
-                       fmt::format("{} in which WAIT or a stall counted more than CYCLES: a damaged word. What is said "
-                                   "of {} is not to be trusted",
+                       fmt::format("{} in which WAIT or a stall counted more than CYCLES: a damaged word. Do not trust "
+                                   "the output about {}",
                                    counted(wide.beyond, "interval"), pronoun(wide.beyond)),
                        "Read the buffer again, or record again",
                        {},
@@ -258,9 +256,8 @@ std::vector<DpuFinding> dpu_doubts(const DpuCosts& costs, const DpuSaid& said, u
         moved |= !said.events[c].empty() && all[c].sum != 0;
     }
     if (costs.readings() != 0 && any && !moved)
-        out.push_back(
-            {DpuKind::unmoved, note,
-             "no counter moved: was one enabled (TENM of DP_TAC and DP_TBC), and did what it counts happen?"});
+        out.push_back({DpuKind::unmoved, note,
+                       "no counter changed: was one enabled (TENM of DP_TAC and DP_TBC), and did its event occur?"});
     return out;
 }
 

@@ -315,8 +315,8 @@ DpuTable DpuTables::timeline(std::size_t most) const {
         std::all_of(costs_.tasks().begin(), costs_.tasks().end(),
                     [](const auto& each) { return each.first.is_context(); }))
         out.sum = sum_of(stays, [](const DpuStay& stay) { return stay.counts; });
-    out.empty =
-        costs_.readings() == 0 ? "there is no reading in the trace" : "no task stayed from one reading to the next";
+    out.empty = costs_.readings() == 0 ? "there is no reading in the trace"
+                                       : "no task ran without interruption from one reading to the next";
     return out;
 }
 
@@ -390,7 +390,8 @@ DpuTable DpuTables::ratios(bool by_function) const {
     out.table = ratio_table(by_function ? "function" : "task", dpu_ratios(names), rows);
     out.table.note = by_function ? "by function" : "figures derived from the counters, by task";
     if (!by_function)
-        out.empty = "the counters of this capture give no ratio: record events that go together, such as --events 1,7";
+        out.empty =
+            "the counters of this capture give no ratio: record events that belong together, such as --events 1,7";
     return out;
 }
 

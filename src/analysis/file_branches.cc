@@ -19,11 +19,14 @@ Result<std::string> file_of_branches(const Branches& branches, Program& program,
         if (asked.empty() ? in_file.size() == 1 : name == asked || Program::short_name(name) == asked) wanted = name;
     }
     if (!wanted.empty()) return wanted;
-    return Error{Errc::usage,
-                 asked.empty() ? fmt::format("this form is of one file: name it with --file; there are branches in {}",
-                                             names.empty() ? "none that is known" : names)
-                               : fmt::format("no sampled branch is in {}; there are some in {}", asked,
-                                             names.empty() ? "no file that is known" : names)};
+    return Error{
+        Errc::usage,
+        asked.empty()
+            ? fmt::format(
+                  "this format contains branches of one file: name the file with --file; there are branches in {}",
+                  names.empty() ? "none that is known" : names)
+            : fmt::format("no sampled branch is in {}; there are some in {}", asked,
+                          names.empty() ? "no file that is known" : names)};
 }
 
 }  // namespace waymark::analysis

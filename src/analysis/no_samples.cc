@@ -27,8 +27,8 @@ std::string why_no_samples(const SampleCapture& capture, const Quality& quality)
         return "what says which unit traced (the AUXTRACE_INFO record) is in the part of the file that is missing or "
                "damaged: copy the whole file again, or record again";
     if (!data.auxtrace_info)
-        return "the file holds no trace of a hardware unit (no AUXTRACE_INFO record): was it recorded with perf record "
-               "-e arm_spe// ?";
+        return "the file contains no trace of a hardware unit (no AUXTRACE_INFO record): was it recorded with perf "
+               "record -e arm_spe// ?";
     if (data.chunks.empty())
         return data.unfinished
                    ? "the recorder was ended before it wrote any sample into the file"
@@ -36,7 +36,7 @@ std::string why_no_samples(const SampleCapture& capture, const Quality& quality)
                      "nothing pass, or the core's SPE is off for this exception level (waymark spe explain)";
     std::uint64_t bytes = 0;
     for (const StreamQuality& s : quality.streams) bytes += s.bytes;
-    if (bytes == 0) return "the file was cut: it has the headers of trace, but none of its bytes";
+    if (bytes == 0) return "the file was cut: it has the headers of trace, but no bytes of trace";
     return fmt::format("no record in {} of trace: they are damaged, or only padding", counted(bytes, "byte"));
 }
 

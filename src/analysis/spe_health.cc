@@ -55,7 +55,7 @@ void health(SpeFill& fill) {
         fill.say(Severity::warning, fmt::format("The recording ended {}: what ran afterwards is not in it", part.ends));
     if (q.unfinished)
         fill.say(Severity::warning, "The recorder was ended before it had finished the file",
-                 "End perf record with Ctrl-C, and wait for it");
+                 "End perf record with Ctrl-C, and wait until it has ended");
     if (q.lost_bytes() != 0)
         fill.say(Severity::bad, fmt::format("{} of trace in no record", bytes_text(q.lost_bytes())),
                  "waymark spe quality shows on which CPU");
@@ -76,14 +76,14 @@ void health(SpeFill& fill) {
                  "Record with a longer interval (perf record -c)");
     if (const auto found = fill.capture.data->counts.find(throttle); found != fill.capture.data->counts.end())
         fill.say(Severity::warning,
-                 fmt::format("The kernel stopped sampling {} for a while: it took too much time",
+                 fmt::format("The kernel stopped sampling {} for a while, because it took too much time",
                              counted(found->second, "time", "times")),
                  "Record with a longer interval, or raise kernel.perf_event_max_sample_rate");
     const auto overwritten = static_cast<std::uint64_t>(
         std::count_if(q.streams.begin(), q.streams.end(), [](const auto& s) { return s.overwritten.stretches != 0; }));
     if (overwritten != 0)
         fill.say(Severity::warning,
-                 fmt::format("The buffers of {} are snapshots: each holds the last samples only",
+                 fmt::format("The buffers of {} are snapshots: each contains only the last samples",
                              counted(overwritten, "stream")),
                  "Record without a snapshot (perf record without -S) to have all samples");
     if (q.lost_events != 0)
@@ -93,9 +93,8 @@ void health(SpeFill& fill) {
                  "Record with a larger ring (perf record -m)");
     if (q.modelled)
         fill.say(Severity::note,
-                 "Modelled, no silicon: operations, their order, addresses and branches are the program's; latencies, "
-                 "data "
-                 "sources and events of caches, TLBs and prediction come from the modelled machine");
+                 "Modelled, not silicon: operations, their order, addresses and branches are the program's; latencies, "
+                 "data sources and events of caches, TLBs and prediction come from the modelled machine");
     for (const auto& [midr, erratum] : q.errata)
         fill.say(Severity::note, fmt::format("Erratum {} of {}: {}", erratum.number, core_name(midr), erratum.text));
     if (q.without_address != 0) {
@@ -113,8 +112,7 @@ void health(SpeFill& fill) {
                                              counted(q.without_mapping, "sample lies", "samples lie")));
     if (!fill.capture.bare && !q.clock)
         fill.say(Severity::note,
-                 "The file does not contain its clock: samples count as if every mapping had been there "
-                 "all the time");
+                 "The file does not contain its clock: samples count as if every mapping had existed all the time");
     if (fill.capture.bare)
         fill.say(Severity::note, "Bare bytes of a buffer: neither threads nor programs nor the interval are known",
                  "perf record writes them all into its perf.data");

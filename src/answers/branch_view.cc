@@ -64,7 +64,7 @@ Result<View> branch_view(const Answers& answers, const BranchOptions& options) {
                      fmt::format("{}: {}", answers.capture,
                                  answers.unit == "DPU" ? "counters do not record branches"
                                  : samples && answers.branches.empty()
-                                     ? "no sample is of a branch: were branches filtered out (branch_filter)?"
+                                     ? "no sample is a branch: were branches excluded by a filter (branch_filter)?"
                                  : of_messages(answers)     ? "messages do not show branches"
                                  : of_samples(answers)      ? "samples of the program counter do not show branches"
                                  : answers.branches.empty() ? "no branch of a known image ran"

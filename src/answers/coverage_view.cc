@@ -346,7 +346,7 @@ Result<View> coverage_view(const Answers& answers, const CoverageOptions& option
     const Chosen chosen(answers, options.only, options.code);
     const Coverage coverage(answers, chosen, options.by);
     if (answers.instructions.empty())
-        return nothing(fmt::format("{}: no instruction of a known image ran; waymark flow {} shows what did",
+        return nothing(fmt::format("{}: no instruction of a known image ran; waymark flow {} shows which code ran",
                                    answers.capture, shell_file(answers.capture)));
     // A word that names nothing is an error even if other words name something: a gate must not pass unnoticed.
     if (std::string unknown = chosen.unknown(); !unknown.empty()) return nothing(std::move(unknown));

@@ -109,7 +109,7 @@ Result<DiffView> compare(const Answers& before, const Answers& after, const Diff
     const DiffRows rows(before, after, options, names, images, metric, *other);
     if (rows.empty())
         return Error{Errc::not_found, options.only.empty() ? "neither capture has a function with a cost"
-                                                           : "nothing that --only asks for cost anything"};
+                                                           : "nothing that --only selects has a cost"};
     if (options.captures_before != options.captures_after && what.exact && !options.mean)
         out.view.remark(Finding::Severity::note,
                         fmt::format("{} before and {} after: their sums are compared; --mean compares what one cost",

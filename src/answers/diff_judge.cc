@@ -38,7 +38,7 @@ public:
                 pair.before.unnamed + pair.after.unnamed != 0)
                 view.remark(
                     Finding::Severity::note,
-                    fmt::format("{} has code without names on both sides, of two builds: it is compared as a whole",
+                    fmt::format("{} has code without names on both sides, from two builds: it is compared as a whole",
                                 both_names(key, pair)));
     }
     /// Reports what grew more than allowed.

@@ -364,7 +364,7 @@ private:
         schema::tables(take, out_);
         if (!found && (s.flags & needed) != 0)
             return Error{Errc::unsupported,
-                         fmt::format("{}: it has a table {}, which this Waymark does not know and cannot do without",
+                         fmt::format("{}: it has a table {}, which this Waymark does not know and must not ignore",
                                      name_, s.name)};
         return Nothing{};
     }

@@ -128,7 +128,8 @@ void MergedWords::finish(Answers& out) {
                      "captures; functions, lines, branches and loops are the sums of the others.",
                      "Write all files with --only-ranges, or none."});
     if (have_sets(out.metrics))
-        add_note("Not all captures count the same: what only some of them count is an estimate for all.");
+        add_note(
+            "Not all captures count the same metrics: a metric that only some of them count is an estimate for all.");
     if (some_with_calls_ && some_without_calls_) add_note("The call tree is left out: not all captures have one.");
     out.health = health_.take();
     // "Good" findings of some inputs are dropped if others have problems.

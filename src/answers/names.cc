@@ -53,7 +53,7 @@ std::string place_text(const Answers& answers, Index function, std::uint64_t add
 }
 std::string sentence_of(const Finding& finding) {
     if (finding.captures < 2) return finding.what;
-    return fmt::format("{}{} {} captures say so, perhaps with other numbers.", finding.what,
+    return fmt::format("{}{} {} captures have this finding, perhaps with other numbers.", finding.what,
                        finding.what.ends_with('.') ? "" : ".", grouped(finding.captures));
 }
 std::string costs_name(const Metric& metric) { return metric.exact ? metric.name : metric.name + " (estimate)"; }

@@ -113,7 +113,8 @@ Status add_source_text(const wm_capture& capture, Answers& answers) {
 }  // namespace
 
 Result<Answers> answers_of(const wm_capture& capture, pipeline::FlowAnswersOptions options, const KeepsOn& keeps_on) {
-    if (capture.live) return Error{Errc::usage, "a live capture has no answers: feed it to a decoder, and count there"};
+    if (capture.live)
+        return Error{Errc::usage, "a live capture has no answers: feed it to a decoder, and count the output"};
     if (capture.kind == WM_CAPTURE_ANSWERS) {
         Answers out = *capture.stored;
         pipeline::keep_what_is_asked(out, options);

@@ -122,10 +122,11 @@ wm_status wm_decoder::begin(wm_error** error_out) {
                                                                          : "answers (wm_answers_of)"));
     const int wanted = (callbacks.flow != nullptr) + (callbacks.counts != nullptr) + (callbacks.packets != nullptr);
     if (wanted > 1 || callbacks.samples != nullptr)
-        return capi::fail(error_out, WM_USAGE,
-                          wanted > 1 ? "a decoder delivers either flow, or counts, or packets: use another decoder for "
-                                       "the other"
-                                     : fmt::format("{} has program flow, and no samples", capture.name));
+        return capi::fail(
+            error_out, WM_USAGE,
+            wanted > 1
+                ? "a decoder delivers either flow, or counts, or packets: use a second decoder for another output"
+                : fmt::format("{} has program flow, and no samples", capture.name));
     auto selected = capture.session.select(selectors);
     if (!selected) return capi::fail(error_out, WM_NOT_FOUND, capture.named(selected.error()).message);
     pipeline::OpenBuffer open;
@@ -151,8 +152,8 @@ wm_status entered(wm_decoder& decoder, std::string_view function, wm_error** err
         if (decoder.running)
             return waymark::capi::fail(
                 error, WM_USAGE,
-                fmt::format("{}: a callback of this decoder called it, or another thread, while the decoder runs; call "
-                            "it after that has returned, or use another decoder",
+                fmt::format("{}: a callback of this decoder called the function, or another thread did, while the "
+                            "decoder was running; call it after that has returned, or use another decoder",
                             function));
         struct Leave {
             wm_decoder& of;
@@ -229,9 +230,9 @@ void wm_decoder::conclude() {
 wm_status wm_decoder::samples(wm_error** error_out) {
     using namespace waymark;
     if (callbacks.flow != nullptr || callbacks.counts != nullptr || callbacks.packets != nullptr)
-        return capi::fail(error_out, WM_USAGE, fmt::format("{} has samples, and no program flow", capture.name));
+        return capi::fail(error_out, WM_USAGE, fmt::format("{} has samples, but no program flow", capture.name));
     if (!selectors.empty())
-        return capi::fail(error_out, WM_USAGE, fmt::format("{} has samples, and no sources to select", capture.name));
+        return capi::fail(error_out, WM_USAGE, fmt::format("{} has samples, but no sources to select", capture.name));
     done = true;
     class Observer final : public capture::perf::Progress {
     public:
@@ -362,7 +363,7 @@ wm_status wm_decoder_feed(wm_decoder* decoder, const void* bytes, size_t count, 
     return entered(*decoder, "wm_decoder_feed", error, [&] {
         if (!decoder->capture.live)
             return waymark::capi::fail(error, WM_USAGE,
-                                       decoder->capture.name + ": only a capture of wm_open_live is fed");
+                                       decoder->capture.name + ": only a capture from wm_open_live can be fed");
         if (decoder->done) return waymark::capi::fail(error, WM_USAGE, "the stream is finished: nothing can be fed");
         if (const wm_status begun = decoder->begin(error); begun != WM_OK) return begun;
         decoder->waiting = {static_cast<const std::uint8_t*>(bytes), count};
@@ -384,7 +385,7 @@ wm_status wm_decoder_finish(wm_decoder* decoder, wm_error** error) {
     return entered(*decoder, "wm_decoder_finish", error, [&] {
         if (!decoder->capture.live)
             return waymark::capi::fail(error, WM_USAGE,
-                                       decoder->capture.name + ": only a capture of wm_open_live is finished");
+                                       decoder->capture.name + ": only a capture from wm_open_live can be finished");
         if (const wm_status begun = decoder->begin(error); begun != WM_OK) return begun;
         bool more = true;
         wm_status status = WM_OK;

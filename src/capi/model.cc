@@ -294,7 +294,7 @@ wm_status wm_model_exception(wm_model* model, const char* kind, uint64_t preferr
             return capi::fail(error, WM_USAGE,
                               fmt::format("there is no exception '{}'; known are {}", kind, capi::exception_names()));
         if (!model->started || model->finished || model->away)
-            return capi::fail(error, WM_USAGE, "an exception is taken where nothing is executed");
+            return capi::fail(error, WM_USAGE, "an exception is taken at a place where nothing is executed");
         // The instruction set in which execution would have continued: the instruction set of a direct branch's target,
         // or the same.
         isa::Isa isa = model->here.isa;
@@ -333,7 +333,7 @@ wm_status wm_model_signal(wm_model* model, const char* signal, int value, wm_err
         };
         if (makes == nullptr || signals == nullptr) return refuse("the model of this unit has none");
         const bool only_check = value == WM_SIGNAL_CHECK;
-        if (value != 0 && value != 1 && !only_check) return refuse(fmt::format("it is 0 or 1, not {}", value));
+        if (value != 0 && value != 1 && !only_check) return refuse(fmt::format("the value is 0 or 1, not {}", value));
         if (model->finished) return refuse("the model is finished: nothing more can be executed");
         const flow::MakesUnitSignals::Signals has = makes->signals(model->options);
         const std::string_view name = signal;

@@ -335,7 +335,7 @@ public:
         if (function == "CollectPhysicalAddress") return truth(spe::CollectPhysicalAddress(s));
         if (function == "CollectTimeStamp") return named(spe::CollectTimeStamp(s));
         if (function == "CollectRecord") {
-            if (o == nullptr) return wrong("CollectRecord: it is about an operation, and none is given");
+            if (o == nullptr) return wrong("CollectRecord: it needs an operation, and none is given");
             if (!spe::StatisticalProfilingEnabled(s))
                 return wrong("CollectRecord: profiling is off (StatisticalProfilingEnabled), so there is no sample");
             if (o->kind > WM_OP_BRANCH) return wrong(fmt::format("CollectRecord: there is no kind {}", o->kind));
@@ -356,7 +356,7 @@ public:
 
 private:
     static Error no_register(std::string_view name, std::uint64_t value) {
-        return wrong(fmt::format("there is no register or field '{}' that holds {:#x}; docs/registers/spe.md has all",
+        return wrong(fmt::format("there is no register or field '{}' that {:#x} fits; docs/registers/spe.md lists them",
                                  name, value));
     }
     std::unique_ptr<spe::ProfilingBuffer> buffer_;
@@ -466,7 +466,7 @@ public:
             if (dpu::is_duration(*wire) && e.times > cycles)
                 return wrong(fmt::format("{}: {} of {} cycles", e.name, e.times, cycles));
             if (std::exchange(given[static_cast<std::size_t>(*wire)], true))
-                return wrong(fmt::format("{} is given twice; add its times up", e.name));
+                return wrong(fmt::format("{} is given twice; give it once, with the sum", e.name));
             in.set(*wire, e.times);
         }
         dpu::EonceItem one;
@@ -481,9 +481,9 @@ public:
             one.kind = static_cast<dpu::ItemKind>(kind - item_names.begin());
             if (one.kind == dpu::ItemKind::edca && item->channel > 5)
                 return wrong(fmt::format("edca of channel {}: there are 0 to 5", item->channel));
-            if (item->supervisor > 1) return wrong(fmt::format("supervisor {}: it is 1 or 0", item->supervisor));
+            if (item->supervisor > 1) return wrong(fmt::format("supervisor {}: it must be 1 or 0", item->supervisor));
             if (std::any_of(std::begin(item->reserved), std::end(item->reserved), [](auto b) { return b != 0; }))
-                return wrong("the reserved bytes of an item are 0");
+                return wrong("the reserved bytes of an item must be 0");
             one.channel = item->channel;
             one.src = item->source;
             one.dst = item->destination;
@@ -575,8 +575,9 @@ private:
         const auto first = static_cast<std::uint32_t>(to_value(r.tsa)),
                    last = static_cast<std::uint32_t>(to_value(r.tea));
         if (last < first || last - first >= most_memory) {
-            mistakes.add(
-                [&] { return fmt::format("DP_TSA {:#x} to DP_TEA {:#x} is no buffer of up to 1 GiB", first, last); });
+            mistakes.add([&] {
+                return fmt::format("DP_TSA {:#x} to DP_TEA {:#x} is not a buffer of up to 1 GiB", first, last);
+            });
             return;
         }
         if (!buffer_ || std::pair(first, last) != place_) {
@@ -607,8 +608,8 @@ Result<std::unique_ptr<ModelledUnit>> make_unit(std::string_view kind, const cha
     if (kind == "spe") return SpeUnit::make(settings);
     if (kind == "dpu") return DpuUnit::make(settings);
     return wrong(
-        fmt::format("there is no unit '{}' that is programmed by registers; known are {}spe, dpu; ptm, etmv4 and "
-                    "others are of wm_model_new",
+        fmt::format("there is no unit '{}' that is programmed by registers; known are {}spe, dpu; for ptm, etmv4 and "
+                    "others use wm_model_new",
                     kind, known));
 }
 

@@ -67,8 +67,8 @@ Result<Capture> branch_stack_capture(const std::filesystem::path& path, std::sha
                      fmt::format("{}: nothing decoded: {}", path.string(),
                                  data.empty_branch_samples == 0
                                      ? "the file has no sample with a branch stack (perf record -b, -j any)"
-                                     : fmt::format("its {} {} empty branch stacks: the filter (-j) let no branch "
-                                                   "pass, or a virtual machine has no branch recording",
+                                     : fmt::format("its {} {} empty branch stacks: the filter (-j) excluded all "
+                                                   "branches, or a virtual machine has no branch recording",
                                                    counted(data.empty_branch_samples, "sample"),
                                                    data.empty_branch_samples == 1 ? "has" : "have"))};
     name_threads(data);
@@ -127,7 +127,7 @@ Result<Capture> branch_stack_capture(const std::filesystem::path& path, std::sha
         out.problems.push_back({path, 0, std::move(message), {}, kind});
     };
     if (shared->empty_branch_samples != 0)
-        problem(fmt::format("the branch stacks of {} are empty; those samples say nothing.",
+        problem(fmt::format("the branch stacks of {} are empty; those samples contain no information.",
                             counted(shared->empty_branch_samples, "sample")));
     if (shared->unfinished)
         problem(
@@ -135,8 +135,8 @@ Result<Capture> branch_stack_capture(const std::filesystem::path& path, std::sha
             "to the end of the file; end perf with Ctrl-C.",
             Problem::Kind::part);
     if (shared->lost_records != 0)
-        problem(fmt::format("{} of the kernel were lost: samples, maps and names of processes may be missing. A larger "
-                            "ring (perf record -m SIZE) loses fewer.",
+        problem(fmt::format("{} of the kernel were lost: samples, maps and names of processes may be missing. With a "
+                            "larger ring (perf record -m SIZE), fewer are lost.",
                             counted(shared->lost_records, "record")),
                 Problem::Kind::part);
     for (const Loss& loss : shared->losses)

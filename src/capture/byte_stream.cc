@@ -241,8 +241,8 @@ private:
         }
         constexpr std::uint8_t first_magic_byte = 0x1f;
         if (pending().front() != first_magic_byte) {
-            fail("there are bytes after the gzip data that are not gzip",
-                 "Cut them off, or name them as a file of their own.");
+            fail("after the gzip data, there are bytes that are not gzip",
+                 "Remove them, or move them to a separate file.");
             return false;
         }
         WM_CHECK(inflateReset(&inflater_) == Z_OK);
@@ -293,8 +293,8 @@ private:
             fail(fmt::format("the zstd frame cannot be read in bounded memory ({})", what),
                  "Decompress it first with zstd -d --long=31.");
         else if (frame_done_)
-            fail("there are bytes after the zstd data that are not zstd",
-                 "Cut them off, or name them as a file of their own.");
+            fail("after the zstd data, there are bytes that are not zstd",
+                 "Remove them, or move them to a separate file.");
         else
             fail(fmt::format("the zstd data are damaged ({})", what), copy_again);
     }
@@ -424,8 +424,7 @@ Result<std::vector<std::uint8_t>> read_all(ByteStream& stream, std::uint64_t lim
         WM_ASSIGN_OR_RETURN(const std::size_t got, stream.read(chunk));
         if (got == 0) return all;
         if (got > limit - all.size())
-            return Error{Errc::unsupported,
-                         fmt::format("there are more than the {} bytes that can be held at once", limit),
+            return Error{Errc::unsupported, fmt::format("there are more bytes than the limit of {}", limit),
                          Offset{limit}};
         all.insert(all.end(), chunk.begin(), chunk.begin() + static_cast<std::ptrdiff_t>(got));
     }

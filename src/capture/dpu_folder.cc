@@ -63,8 +63,9 @@ private:
         if (entry == nullptr) return std::nullopt;
         const auto value = text::number(entry->value);
         if (value && *value <= most) return value;
-        problem(entry->line, fmt::format("'{}' of key '{}' is not a number from 0 to {:#x}; it was ignored. Mend it.",
-                                         entry->value, key, most));
+        problem(entry->line,
+                fmt::format("'{}' of key '{}' is not a number from 0 to {:#x}; it was ignored. Correct it.",
+                            entry->value, key, most));
         return std::nullopt;
     }
 
@@ -90,18 +91,16 @@ private:
         capture_.layout = layout->value;
         if (const auto base = number(ini, *head, "dpu_base", 0xffffffff)) {
             if (*base % 4096 != 0)
-                problem(head->line,
-                        fmt::format("dpu_base {:#x} is not aligned to 4096 bytes, as every base is; {:#x} was "
-                                    "taken. Mend it.",
-                                    *base, *base & ~std::uint64_t{4095}));
+                problem(head->line, fmt::format("dpu_base {:#x} is not aligned to 4096 bytes, as every base must be; "
+                                                "{:#x} is used. Correct it.",
+                                                *base, *base & ~std::uint64_t{4095}));
             capture_.dpu_base = static_cast<std::uint32_t>(*base & ~std::uint64_t{4095});
         }
         if (const IniEntry* order = ini.single(*head, "byte_order", problems_)) {
             capture_.little_endian = text::equal_ignoring_case(order->value, "little");
             if (!capture_.little_endian && !text::equal_ignoring_case(order->value, "big"))
                 problem(order->line,
-                        fmt::format("byte_order is '{}', but 'big' or 'little' was expected; big was taken. "
-                                    "Mend it.",
+                        fmt::format("byte_order is '{}', but 'big' or 'little' was expected; big is used. Correct it.",
                                     order->value));
         }
         capture_.lines_written = number(ini, *head, "lines_written", ~std::uint64_t{0});
@@ -239,8 +238,9 @@ private:
                 if (address && *address <= 0xffffffff && capture_.symbols.size() < most_items)
                     capture_.symbols.push_back({static_cast<std::uint32_t>(*address), entry.value});
                 else
-                    problem(entry.line, fmt::format("'{}' is not an address of 32 bits; its name was ignored. Mend it.",
-                                                    entry.key));
+                    problem(
+                        entry.line,
+                        fmt::format("'{}' is not an address of 32 bits; its name was ignored. Correct it.", entry.key));
             }
         if (const IniSection* parameters = ini.section("parameters"))
             for (const IniEntry& entry : parameters->entries)
@@ -256,7 +256,7 @@ private:
                 return text::equal_ignoring_case(name, each);
             });
             if (found == dpu_counters.end())
-                problem(entry.line, fmt::format("'{}' is no counter; it was ignored. Counters are A0 to B2.", each));
+                problem(entry.line, fmt::format("'{}' is not a counter; it was ignored. Counters are A0 to B2.", each));
             else
                 mask = static_cast<std::uint8_t>(mask | 1U << (found - dpu_counters.begin()));
         }
@@ -274,10 +274,9 @@ private:
         if (value && *value <= 0xffffffff && !capture_.images.empty())
             capture_.images.back().load_bias = static_cast<std::uint32_t>(*value);
         else
-            problem(entry.line,
-                    fmt::format("'{}={}' is not a load bias of an image above it; it was ignored. Mend it, or "
-                                "names of that image will be wrong.",
-                                entry.key, entry.value));
+            problem(entry.line, fmt::format("'{}={}' is not a load bias of an image above it; it was ignored. Correct "
+                                            "it, or names of that image will be wrong.",
+                                            entry.key, entry.value));
     }
 
     void read_window(const IniEntry& entry) {
@@ -379,10 +378,9 @@ private:
                                 capture_.buffer.filename().string(), bytes, expected),
                     capture_.buffer);
         if (bytes > expected)
-            problem(0,
-                    fmt::format("{} has {} bytes, but the buffer from DP_TSA to DP_TEA has {}. The rest was ignored; "
-                                "mend DP_TSA and DP_TEA if it belongs to the trace.",
-                                capture_.buffer.filename().string(), bytes, expected));
+            problem(0, fmt::format("{} has {} bytes, but the buffer from DP_TSA to DP_TEA has {}. The rest was "
+                                   "ignored; correct DP_TSA and DP_TEA if it belongs to the trace.",
+                                   capture_.buffer.filename().string(), bytes, expected));
     }
 
     /// Reports what the capture lacks, and what cannot be known without it.
@@ -404,12 +402,13 @@ private:
         lacks(no("DP_TSA") || no("DP_TEA") || no("DP_TW") || no("DP_MR"), "DP_TSA, DP_TEA, DP_TW and DP_MR",
               "the buffer is read from its beginning, as if it had not wrapped");
         lacks(no("DP_TAC") || no("DP_TBC"), "DP_TAC and DP_TBC",
-              "counters are called A0 to B2, not after what they counted");
+              "counters are called A0 to B2, not after their events");
         lacks(!capture_.initial, "the initial values of the counters",
               "what was counted up to the first reading is not known");
         lacks(!capture_.final, "the final values of the counters",
               "what was counted after the last reading is not known");
-        lacks(!capture_.initial_context, "the initial context", "whose code ran up to the first entry is not known");
+        lacks(!capture_.initial_context, "the initial context",
+              "the owner of the code that ran up to the first entry is not known");
         lacks(!capture_.driven, "the events that were driven", "a count of 0 may mean that nothing was connected");
     }
 

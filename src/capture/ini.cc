@@ -66,11 +66,10 @@ Ini::Ini(std::filesystem::path file, std::string_view text, ProblemList& problem
             if (added)
                 sections_.push_back({std::string(section_name), number});
             else
-                problems.add(
-                    file_, number,
-                    fmt::format("Section [{}] appears again (first at line {}); the two were taken as one. Join "
-                                "them, or give them different names.",
-                                section_name, sections_[known->second].line));
+                problems.add(file_, number,
+                             fmt::format("Section [{}] appears again (first at line {}); the two were read as one. "
+                                         "Join them, or give them different names.",
+                                         section_name, sections_[known->second].line));
             current = known->second;
             continue;
         }
@@ -88,9 +87,7 @@ Ini::Ini(std::filesystem::path file, std::string_view text, ProblemList& problem
         else if (current == std::string::npos)
             problems.add(
                 file_, number,
-                fmt::format("Key '{}' comes before any section and was ignored. Move it below the [section] it "
-                            "belongs to.",
-                            key));
+                fmt::format("Key '{}' comes before any section and was ignored. Move it below its [section].", key));
         else
             sections_[current].entries.push_back({std::string(key), std::string(value), number});
     }
@@ -111,7 +108,7 @@ const IniEntry* Ini::single(const IniSection& section, std::string_view key, Pro
         }
         problems.add(
             file_, entry.line,
-            fmt::format("Key '{}' appears again in [{}] with '{}'; the first, '{}' at line {}, counts. Remove one.",
+            fmt::format("Key '{}' appears again in [{}] with '{}'; the first, '{}' at line {}, is used. Remove one.",
                         key, section.name, entry.value, first->value, first->line));
     }
     return first;
@@ -121,7 +118,7 @@ Status check_value(std::string_view file, std::string_view what, std::string_vie
     const std::string bad = std::string(";#\r\n") + '\0' + std::string(forbidden);
     const std::size_t at = text.find_first_of(bad);
     if (at != text.npos)
-        return Error{Errc::usage, fmt::format("{} '{}' cannot be written to {}: ini files have no way to write the "
+        return Error{Errc::usage, fmt::format("{} '{}' cannot be written to {}: an ini file cannot contain the "
                                               "character {:#04x} there; choose another",
                                               what, text, file, static_cast<unsigned char>(text[at]))};
     if (text::trim(text) != text)

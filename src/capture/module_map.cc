@@ -94,7 +94,7 @@ bool take(std::string_view& line, std::optional<std::uint64_t>& value) {
     return true;
 }
 
-constexpr std::string_view no_build_id = "the build ID is no hexadecimal number of up to 64 bytes";
+constexpr std::string_view no_build_id = "the build ID is not a hexadecimal number of up to 64 bytes";
 
 /// Parses a build ID, or `-` for none. Returns false if the word is neither.
 bool read_build_id(std::string_view& line, std::vector<std::uint8_t>& out) {
@@ -154,7 +154,7 @@ std::string_view read_names(std::string_view line, GeneratedNames& out) {
         out.file = *name;
         return {};
     }
-    return "it is of neither format, perf-map nor jitdump";
+    return "its format is neither perf-map nor jitdump";
 }
 
 std::string_view read_copy(std::string_view line, CopiedFile& out) {
@@ -255,23 +255,28 @@ ModuleMap read_module_map(std::string_view text, const std::filesystem::path& fi
         std::string_view what;
         if (kind == "map") {
             Module module;
-            what = out.modules.size() >= most_modules ? "there are more than anything has" : read_module(line, module);
+            what = out.modules.size() >= most_modules ? "there are more than in any real recording"
+                                                      : read_module(line, module);
             if (what.empty()) out.modules.push_back(std::move(module));
         } else if (kind == "source") {
             TracedTime time;
-            what = out.sources.size() >= most_modules ? "there are more than anything has" : read_time(line, time);
+            what = out.sources.size() >= most_modules ? "there are more than in any real recording"
+                                                      : read_time(line, time);
             if (what.empty()) out.sources.push_back(std::move(time));
         } else if (kind == "thread") {
             TracedThread thread;
-            what = out.threads.size() >= most_modules ? "there are more than anything has" : read_thread(line, thread);
+            what = out.threads.size() >= most_modules ? "there are more than in any real recording"
+                                                      : read_thread(line, thread);
             if (what.empty()) out.threads.push_back(std::move(thread));
         } else if (kind == "names") {
             GeneratedNames names;
-            what = out.names.size() >= most_modules ? "there are more than anything has" : read_names(line, names);
+            what = out.names.size() >= most_modules ? "there are more than in any real recording"
+                                                    : read_names(line, names);
             if (what.empty()) out.names.push_back(std::move(names));
         } else if (kind == "copy") {
             CopiedFile copy;
-            what = out.copies.size() >= most_modules ? "there are more than anything has" : read_copy(line, copy);
+            what =
+                out.copies.size() >= most_modules ? "there are more than in any real recording" : read_copy(line, copy);
             if (what.empty()) out.copies.push_back(std::move(copy));
         } else if (kind == "clock") {
             const auto name = plain_name(line);

@@ -123,7 +123,7 @@ private:
                 continue;
             }
             if (!record.where.cpu || *record.where.cpu == nobody) {
-                problem("an AUX_OUTPUT_HW_ID record does not name its CPU and is ignored.");
+                problem("an AUX_OUTPUT_HW_ID record does not contain its CPU and is ignored.");
                 continue;
             }
             const std::uint32_t cpu = *record.where.cpu;
@@ -318,7 +318,7 @@ private:
     /// Says how rings without AUX records are read.
     [[nodiscard]] std::string guessed_formats() const {
         if (guessed_raw_.empty()) return "as CoreSight frames, which is wrong where it is unformatted (TRBE)";
-        const std::string raw = "as unformatted trace of one unit (TRBE), which its bytes look like";
+        const std::string raw = "as unformatted trace of one unit (TRBE), as its bytes suggest";
         if (guessed_raw_.size() == rings_.rings.size()) return raw;
         return fmt::format("that of {} {}, the rest as CoreSight frames", fmt::join(guessed_raw_, ", "), raw);
     }
@@ -396,16 +396,16 @@ private:
                 guessed_formats()));
         if (truncated != 0)
             problem(fmt::format("{} of {} AUX ranges are marked TRUNCATED: the trace buffer was full or had wrapped, "
-                                "and an unknown amount of trace is lost there. A larger AUX buffer (perf record -m "
-                                ",SIZE) or less trace (no timestamps, strobing, a filter) loses less.",
+                                "and an unknown amount of trace is lost there. With a larger AUX buffer (perf record "
+                                "-m ,SIZE) or less trace (no timestamps, strobing, a filter), less is lost.",
                                 truncated, ranges),
                     Kind::part);
         if (collided != 0)
             problem(
-                fmt::format("{} of {} AUX ranges are marked COLLISION: the TRBE wrote on while its buffer was full, "
-                            "and trace was lost between them. A larger AUX buffer (perf record -m ,SIZE) has fewer "
-                            "of them.",
-                            collided, ranges),
+                fmt::format(
+                    "{} of {} AUX ranges are marked COLLISION: the TRBE continued to write while its buffer was full, "
+                    "and trace was lost between them. With a larger AUX buffer (perf record -m ,SIZE) there are fewer.",
+                    collided, ranges),
                 Kind::part);
         if (unknown_unit_bytes_ != 0)
             problem(fmt::format("{} of unformatted trace belong to a CPU that the file does not describe; they are "
@@ -414,8 +414,8 @@ private:
                                 bytes_text(unknown_unit_bytes_)),
                     Kind::part);
         if (data_->lost_records != 0)
-            problem(fmt::format("{} records of the kernel were lost: maps and names of processes may be missing. "
-                                "A larger ring (perf record -m SIZE) loses fewer.",
+            problem(fmt::format("{} records of the kernel were lost: maps and names of processes may be missing. With "
+                                "a larger ring (perf record -m SIZE), fewer are lost.",
                                 data_->lost_records),
                     Kind::part);
         for (const Loss& loss : data_->losses)
@@ -439,13 +439,12 @@ private:
                             strobing->configuration.empty() ? "" : fmt::format(" ({})", strobing->configuration),
                             means),
                 Problem::Kind::not_traced);
-        problem(
-            fmt::format(
-                "Trace was taken in bursts (strobing, {}): {} cycles of about every {}, so about {:.3g} % of the run "
-                "is there. {}.",
-                strobing->configuration, grouped(strobing->window), grouped(strobing->window * strobing->period),
-                100 / static_cast<double>(strobing->period), means),
-            Problem::Kind::not_traced);
+        problem(fmt::format("Trace was taken in bursts (strobing, {}): {} cycles of about every {}, so about {:.3g} % "
+                            "of the run is in the trace. {}.",
+                            strobing->configuration, grouped(strobing->window),
+                            grouped(strobing->window * strobing->period), 100 / static_cast<double>(strobing->period),
+                            means),
+                Problem::Kind::not_traced);
     }
 
     const std::filesystem::path path_;

@@ -64,8 +64,9 @@ private:
                         grouped(data_.aux.size())),
             "trace of each CPU in its own ring",
             "the sink is copied into the ring of the CPU that stops last, so one ring has trace of several CPUs; "
-            "Waymark gives it to CPUs by trace ID, and decoders begin anew at each range",
-            "do not take the CPU of a ring or of an AUX record for the one that ran, and empty ranges for losses");
+            "Waymark assigns it to CPUs by trace ID, and decoders begin again at each range",
+            "do not assume that the CPU of a ring or of an AUX record is the one that ran, and that empty ranges are "
+            "losses");
     }
 
     void wrong_magic() {
@@ -109,7 +110,7 @@ private:
             add("context-in-vmid", Weight::normal, "threads are known by VMID", "threads in context IDs",
                 "the kernel runs at EL2 (TRCCONFIGR.VMID or VMIDOPT), so CONTEXTIDR_EL2 has the thread and the context "
                 "ID, if there is one, has none of this machine",
-                "take the VMID for the thread in other tools");
+                "use the VMID as the thread in other tools");
         if (!file_.context_in_vmid && !per_thread) {
             const auto [unknown, all] = bytes_without_thread();
             add("no-context-ids", unknown == 0 ? Weight::normal : Weight::ambiguous,
@@ -150,7 +151,8 @@ private:
             add("compressed-trace", Weight::normal,
                 fmt::format("the trace of {} is compressed, which no field of them says",
                             counted(static_cast<std::uint64_t>(packed), "AUXTRACE record")),
-                "trace as it was in the ring", "simpleperf -z compresses trace too; perf decodes the compressed bytes",
+                "trace in the form in which it was in the ring",
+                "simpleperf -z compresses trace too; perf decodes the compressed bytes",
                 "decode it with Waymark or simpleperf, or record without -z");
         if (data_.split_records != 0)
             add("split-records", Weight::normal,
@@ -173,7 +175,7 @@ private:
         if (raw == 0 || formatted == 0) return;
         add("mixed-formats", Weight::normal,
             fmt::format("{} of {} AUX ranges are raw trace of one unit, the others CoreSight frames{}", grouped(raw),
-                        grouped(raw + formatted), in_one_ring ? ", also within one ring" : ""),
+                        grouped(raw + formatted), in_one_ring ? ", even within one ring" : ""),
             "one format in a file",
             "flag 0x100 of each AUX record decides, not the sink's name; where the driver knows of a loss, a barrier "
             "replaces the first frame",
@@ -201,7 +203,7 @@ private:
         add("other-clock", Weight::normal, "timestamps may not count the kernel's clock, so they give order alone",
             "TS_SOURCE = 1, the virtual counter, for every unit",
             fmt::format("{}, so TIME_CONV does not hold for them, and perf's own times are the AUX records'",
-                        known ? "TS_SOURCE names another counter" : "no TS_SOURCE says what they count"),
+                        known ? "TS_SOURCE contains another counter" : "no TS_SOURCE says what they count"),
             "record with perf 6.3 or newer, which writes TS_SOURCE; if their frequency is known, give it with "
             "--timestamp-hz");
     }
@@ -217,16 +219,16 @@ private:
         const bool interval = (event->config & config_ts_interval) != 0, old = (event->config & config_ts) != 0;
         if (interval)
             add("timestamp-bits", Weight::normal,
-                fmt::format("the event asks for timestamps in bits 7:4 of its config ({:#x}), as Linux 7.0 does",
+                fmt::format("the event requests timestamps in bits 7:4 of its config ({:#x}), as Linux 7.0 does",
                             event->config),
                 "bit 28", "older readers look at bit 28, and take the trace for one without timestamps",
-                "go by TRCCONFIGR.TS and by the packets");
+                "use TRCCONFIGR.TS and the packets");
         else if (etmv4 && old != (units != 0))
             add("timestamp-bits", Weight::normal,
-                fmt::format("the event's config ({:#x}) asks for {}timestamps, but the units were programmed {} them",
+                fmt::format("the event's config ({:#x}) requests {}timestamps, but the units were programmed {} them",
                             event->config, old ? "" : "no ", units != 0 ? "with" : "without"),
                 "the same in both", "the bits of the config moved in Linux 7.0; TRCCONFIGR.TS counts",
-                "go by TRCCONFIGR.TS and by the packets");
+                "use TRCCONFIGR.TS and the packets");
     }
 
     /// Reports what a writer that supports every version of perf avoids (1.9).
@@ -261,10 +263,11 @@ private:
         if (any) return;
         const std::uint64_t ranges = data_.aux.size();
         add("no-trace", Weight::fatal,
-            ranges == 0 ? std::string("the file describes trace units, and has no trace: neither AUX nor AUXTRACE "
-                                      "records with bytes")
-                        : fmt::format("the file has no byte of trace: {}, and no AUXTRACE record with bytes",
-                                      counted(ranges, "AUX record")),
+            ranges == 0
+                ? std::string(
+                      "the file describes trace units, but has no trace: neither AUX nor AUXTRACE records with bytes")
+                : fmt::format("the file has no byte of trace: {}, and no AUXTRACE record with bytes",
+                              counted(ranges, "AUX record")),
             "AUXTRACE records with the trace",
             "other tools write an empty result and exit with 0; here that is an error",
             !data_.losses.empty() ? "the file is cut or damaged: copy the whole file again"
@@ -290,14 +293,14 @@ std::vector<Peculiarity> made_samples(const PerfData& data) {
                    "trace alone: a cs_etm event gives no samples",
                    "perf counts instructions between them whatever the unit of --itrace=i is, so i1us is every 1000th "
                    "instruction",
-                   "do not take their number for time; waymark profile counts every instruction of the trace",
+                   "do not use their number as time; waymark profile counts every instruction of the trace",
                    Weight::normal});
     const bool stacks = std::any_of(data.attrs.begin(), data.attrs.end(),
                                     [](const Attr& a) { return (a.sample_type & sample::branch_stack) != 0; });
     if (stacks)
         out.push_back({"branch-stacks", "its samples have branch stacks", "ranges as the trace gives them",
                        "ranges between two branches end with the last instruction itself in the text of AutoFDO and "
-                       "llvm-profgen, and behind it inside perf",
+                       "llvm-profgen, but after it inside perf",
                        "make compiler profiles from the trace: waymark export writes the last instruction",
                        Weight::normal});
     return out;

@@ -54,7 +54,7 @@ std::string_view read_line(const BeforeWords& words, bool& counted, RanBefore& o
         const auto bytes = before_number(first), sum = before_number(second);
         if (words.count != 3 || !bytes || !sum || *bytes == 0 || *bytes > RanBefore::Trace::most_bytes ||
             *sum > std::numeric_limits<std::uint32_t>::max() || out.trace.bytes != 0)
-            return "it is no number of bytes and sum of them";
+            return "it is not a number of bytes and their sum";
         out.trace = {*bytes, static_cast<std::uint32_t>(*sum)};
     } else if (kind == "instructions") {
         const auto number = before_number(first);
@@ -73,7 +73,7 @@ std::string_view read_line(const BeforeWords& words, bool& counted, RanBefore& o
         if (words.count != 3 || !address || (second != "passed" && second != "both"))
             return "it is not an address with 'passed' or 'both'";
         if (!out.branches.empty() && *address <= out.branches.back().branch.value)
-            return "it is not behind the branch of the line before";
+            return "it does not come after the branch of the previous line";
         out.branches.push_back({{*address}, second == "both"});
     } else {
         return "it begins with none of trace, instructions, code, branch, end";
@@ -139,7 +139,7 @@ std::optional<RanBefore> read_ran_before(std::string_view text, const std::files
     }
     if (what.empty() && out.trace.bytes == 0) {
         number = 0;
-        what = "which trace it belongs to is missing";
+        what = "the trace to which it belongs is missing";
     }
     if (what.empty() && !counted) {
         number = 0;

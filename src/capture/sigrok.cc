@@ -42,7 +42,7 @@ struct Metadata {
 };
 
 Error damaged_session(const fs::path& path, std::string_view what) {
-    return {Errc::unreadable, fmt::format("{}: {}; copy the session again, or save it anew", path.string(), what)};
+    return {Errc::unreadable, fmt::format("{}: {}; copy the session again, or save it again", path.string(), what)};
 }
 
 /// Parses a sample rate: `24 MHz`, `500 kHz`, `12500000`. Returns 0 if the text is not a rate.
@@ -111,9 +111,8 @@ public:
         if (!version || !text || number_of(*version) == 0) return std::optional<Samples>();
         Metadata metadata = parse_metadata(*text);
         if (metadata.file.empty())
-            return Error{
-                Errc::unsupported,
-                fmt::format("{}: a sigrok session without logic samples, and so without trace", path.string())};
+            return Error{Errc::unsupported,
+                         fmt::format("{}: a sigrok session without logic samples, so it has no trace", path.string())};
         if (metadata.unit_bytes == 0 || metadata.unit_bytes > most_unit_bytes)
             return Error{
                 Errc::unsupported,

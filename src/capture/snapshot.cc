@@ -83,11 +83,9 @@ void SnapshotReader::read_version() {
     if (version == nullptr)
         problem(snapshot->line, "[snapshot] has no key 'version'; it is read as version 1.0. Add version=1.0.");
     else if (version->value != "1.0" && version->value != "1")
-        problem(version->line,
-                fmt::format(
-                    "The snapshot has version '{}', but only 1.0 is known; it is read as 1.0. Check what follows, or "
-                    "write version=1.0.",
-                    version->value));
+        problem(version->line, fmt::format("The snapshot has version '{}', but only 1.0 is known; it is read as 1.0. "
+                                           "Check the following, or write version=1.0.",
+                                           version->value));
     if (const IniEntry* description = single(*snapshot, "description")) parts_.capture.description = description->value;
 }
 
@@ -110,7 +108,7 @@ void SnapshotReader::read_devices() {
         }
         if (const auto [first, added] = keys.try_emplace(text::lower(entry.key), entry.line); !added)
             problem(entry.line, fmt::format("Key '{}' appears again in [device_list] (first at line {}); both devices "
-                                            "were read. Give each a key of its own.",
+                                            "were read. Give each a different key.",
                                             entry.key, first->second));
         if (const auto [first, added] = paths.try_emplace(entry.value, entry.line); !added) {
             problem(entry.line, fmt::format("'{}' is listed again (first at line {}) and was read once. Remove one.",

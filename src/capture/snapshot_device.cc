@@ -190,11 +190,10 @@ std::optional<Register> DeviceReader::read_register(const IniEntry& entry) {
     }
     reg.value = *value;
     if (reg.bits < 64 && (reg.value >> reg.bits) != 0) {
-        problem(
-            entry.line,
-            fmt::format("The value {:#x} of register {} has more than {} bits{}; the register is taken as one of 64. "
-                        "Correct the value, or write {}(size:64).",
-                        reg.value, reg.name, reg.bits, size_given ? "" : ", the size where none is given", reg.name));
+        problem(entry.line, fmt::format("The value {:#x} of register {} has more than {} bits{}; the register is read "
+                                        "as one of 64. Correct the value, or write {}(size:64).",
+                                        reg.value, reg.name, reg.bits,
+                                        size_given ? "" : ", the size where none is given", reg.name));
         reg.bits = 64;
     }
     return reg;
@@ -230,7 +229,7 @@ std::optional<MemoryDump> DeviceReader::read_dump(const IniSection& section) {
         dump.offset = *value;
     }
     if (const IniEntry* length = single(section, "length"))
-        dump.length = number(section, *length, "the rest of the file is taken");
+        dump.length = number(section, *length, "the rest of the file is used");
     if (const IniEntry* space = single(section, "space")) {
         const std::vector<std::string_view> known{"N",   "S",    "R",   "H",    "EL1N", "EL1S", "EL1R",
                                                   "EL2", "EL2R", "EL3", "ROOT", "P",    "SP",   "NP"};

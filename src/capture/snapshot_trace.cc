@@ -270,10 +270,9 @@ void TraceReader::read_source_buffer(const IniEntry& entry, std::set<std::string
     Source* source = source_named(entry, name);
     if (source == nullptr) return;
     if (!seen.insert(source->name).second) {
-        problem(entry.line,
-                fmt::format("Trace source '{}' appears again in [source_buffers]; the first line counts. Join "
-                            "the two, with commas between the buffers.",
-                            source->name));
+        problem(entry.line, fmt::format("Trace source '{}' appears again in [source_buffers]; the first line is used. "
+                                        "Join the two, with commas between the buffers.",
+                                        source->name));
         return;
     }
     source->stream = stream;
@@ -319,10 +318,9 @@ void TraceReader::check_buffers() {
                                 buffer.name, buffer.sources.size(), buffer.sources.empty() ? "" : ": ",
                                 fmt::join(buffer.sources, ", ")));
         else if (buffer.sources.empty() && ini_.section("source_buffers") != nullptr)
-            problem(0,
-                    fmt::format("No trace source is tied to buffer '{}', so nothing in it can be decoded. Add a line "
-                                "SOURCE={} to [source_buffers].",
-                                buffer.name, buffer.name));
+            problem(0, fmt::format("No trace source is assigned to buffer '{}', so nothing in it can be decoded. Add a "
+                                   "line SOURCE={} to [source_buffers].",
+                                   buffer.name, buffer.name));
     }
 }
 

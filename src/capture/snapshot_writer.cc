@@ -112,8 +112,9 @@ Status SnapshotWriter::check_links() const {
                          fmt::format("trace source '{}' traces core '{}', which is not in the capture; add it",
                                      source.name, source.core)};
         if (!cores.insert(source.core).second)
-            return Error{Errc::usage,
-                         fmt::format("core '{}' has two trace sources, but a snapshot can hold one", source.core)};
+            return Error{
+                Errc::usage,
+                fmt::format("core '{}' has two trace sources, but a snapshot can contain only one", source.core)};
     }
     for (const Buffer& buffer : capture_.buffers)
         for (const std::string& source : buffer.sources) {
@@ -126,10 +127,9 @@ Status SnapshotWriter::check_links() const {
         }
     for (const Source& source : capture_.sources)
         if (source.stream && in_a_buffer.count(source.name) == 0)
-            return Error{Errc::usage,
-                         fmt::format("trace source '{}' has a stream number but is in no buffer, and a snapshot "
-                                     "gives the number with the buffer; tie it to one",
-                                     source.name)};
+            return Error{Errc::usage, fmt::format("trace source '{}' has a stream number but is in no buffer, and a "
+                                                  "snapshot gives the number with the buffer; assign it to one",
+                                                  source.name)};
     for (const Cluster& cluster : capture_.clusters)
         for (const std::string& core : cluster.cores)
             if (capture_.find_core(core) == nullptr)

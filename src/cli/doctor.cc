@@ -192,7 +192,7 @@ std::string head_text(const follow::HeadRecovery& head) {
         return "in the first MiB there is " + std::string(name(head.outcome));
     const std::string all = counted(head.async.value, "byte");
     const std::string obstacles = text(head.obstacles);
-    const std::string ended = obstacles.empty() ? "" : "; what is known ended at " + obstacles;
+    const std::string ended = obstacles.empty() ? "" : "; known execution ended at " + obstacles;
     if (head.outcome != follow::HeadOutcome::recovered)
         return fmt::format("{}, none recovered: {}{}", all, name(head.outcome), ended);
     return fmt::format(
@@ -201,7 +201,7 @@ std::string head_text(const follow::HeadRecovery& head) {
         grouped(head.bytes_before_async()), all, head.first.value,
         head.stretches.size() == 1 ? "" : fmt::format(" in {} stretches", head.stretches.size()),
         counted(head.packets, "packet"), confidence_text(head.confidence),
-        head.confirmed ? ", what follows it agrees" : "", ended);
+        head.confirmed ? ", and the following trace agrees" : "", ended);
 }
 
 std::string image_text(const ImageVerdict& v) {
@@ -214,7 +214,7 @@ std::string image_text(const ImageVerdict& v) {
     if (v.trial.confirmed < doctor::paths_to_prove)
         text += fmt::format(" (too short for a proof, which takes {} different paths)", doctor::paths_to_prove);
     else if (v.trial.strayed * 10 > v.trial.indirect)
-        text += " (no proof: a tenth of its ways out or more lead where no code is known)";
+        text += " (no proof: a tenth or more of its outgoing branches lead to unknown code)";
     else
         text += fmt::format(" (no proof: execution went {} right beside its code)", times(v.trial.beside));
     return text;

@@ -359,7 +359,7 @@ private:
         if (head.outcome == follow::HeadOutcome::no_head) return;
         const std::string bytes = counted(head.async.value, "byte");
         const std::string obstacles = text(head.obstacles);
-        const std::string ended = obstacles.empty() ? "" : "; what is known ended at " + obstacles;
+        const std::string ended = obstacles.empty() ? "" : "; known execution ended at " + obstacles;
         if (head.outcome != follow::HeadOutcome::recovered)
             return say("note",
                        fmt::format("source {}: nothing is recovered before its first A-sync in buffer {}{}: {}{}",

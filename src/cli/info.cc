@@ -205,7 +205,7 @@ void add_processes(ordered_json& info, const pipeline::Session& session,
     for (const pipeline::Damage& damage : survey.missing) info["problems"].push_back(damage.sentence);
     if (!survey.missing.empty() && survey.bytes != survey.of)
         info["problems"].push_back(
-            fmt::format("code was looked for in {} of {} bytes of trace; waymark flow --format summary looks in all",
+            fmt::format("code was searched in {} of {} bytes of trace; waymark flow --format summary searches all",
                         grouped(survey.bytes), grouped(survey.of)));
 }
 

@@ -69,10 +69,10 @@ private:
     [[nodiscard]] waymark::Status check_size() const {
         struct stat now {};
         if (::fstat(descriptor_, &now) != 0 || static_cast<std::uint64_t>(now.st_size) >= read_) return Nothing{};
-        return Error{Errc::unreadable,
-                     fmt::format("{}: became shorter while it was followed: {} bytes were read, and it has {}; "
-                                 "follow it anew",
-                                 name_, read_, now.st_size)};
+        return Error{
+            Errc::unreadable,
+            fmt::format("{}: became shorter while it was followed: {} bytes were read, and it has {}; follow it again",
+                        name_, read_, now.st_size)};
     }
 
     int descriptor_;

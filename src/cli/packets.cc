@@ -63,7 +63,7 @@ ExitStatus run_spe_packets(const InputOptions& input, const std::string& format,
     ExitStatus status = nothing;
     say_gaps(listed);
     if (listed.packets == 0)
-        say("error", "nothing decoded: the file holds no trace of a Statistical Profiling unit");
+        say("error", "nothing decoded: the file contains no trace of a Statistical Profiling unit");
     else
         status = say_types_not_found(types, listed, "packet");
     return say_file_damage(*capture) ? unreadable : status;

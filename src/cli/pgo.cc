@@ -336,10 +336,9 @@ private:
         const auto file = files_->file_of(of);
         if (!file) return;
         if (const unsigned version = image::dwarf_version(file->path); version > newest_read)
-            say("warning",
-                fmt::format("{} has debug information of DWARF {}, of which create_llvm_prof 0.19 (Debian's) "
-                            "makes an empty profile; it reads DWARF 4: compile with -gdwarf-4",
-                            of.name, version));
+            say("warning", fmt::format("{} has debug information of DWARF {}, from which create_llvm_prof 0.19 "
+                                       "(Debian's) makes an empty profile; it reads DWARF 4: compile with -gdwarf-4",
+                                       of.name, version));
     }
 
     template <class Write>

@@ -172,10 +172,10 @@ void note_missing_symbols(answers::Answers& answers) {
         return;
     const auto after_worse = std::find_if(answers.health.begin(), answers.health.end(),
                                           [](const Finding& f) { return f.severity < Finding::Severity::warning; });
-    answers.health.insert(after_worse,
-                          {Finding::Severity::note, "No symbols are known: functions are called by their addresses.",
-                           "Give the program with --symbols FILE: names, and lines of source where it "
-                           "has debug information."});
+    answers.health.insert(
+        after_worse,
+        {Finding::Severity::note, "No symbols are known: functions are called by their addresses.",
+         "Give the program with --symbols FILE: it has names, and source lines if it has debug information."});
 }
 
 Status include_sources(answers::Answers& answers, const InputOptions& input, const std::vector<std::string>& roots) {

@@ -151,7 +151,7 @@ pipeline::Report list_live(const pipeline::Session& session, const std::vector<c
     const auto open = [&](const capture::Buffer& buffer) -> Result<std::unique_ptr<capture::ByteStream>> {
         if (buffer.container != nullptr || buffer.files.size() != 1)
             return Error{Errc::usage,
-                         fmt::format("buffer '{}': it is no single file, and --follow reads one", buffer.name)};
+                         fmt::format("buffer '{}': it is not a single file, and --follow reads only one", buffer.name)};
         return follow_bytes(buffer.files.front(), {Following::over, [&] {
                                                        messages.deliver_held();
                                                        out.write_now();

@@ -182,7 +182,7 @@ private:
                                  "decoded and compared as trace is. {}",
                                  options_.capture,
                                  std::filesystem::exists(sums, none)
-                                     ? fmt::format("What really ran is summed in {}", sums)
+                                     ? fmt::format("The real execution is summed in {}", sums)
                                      : "There is no truth file next to it: 'waymark record --unit spe' writes one "
                                        "to PATH.truth.txt"));
         return static_cast<ExitStatus>(not_compared);

@@ -53,7 +53,7 @@ void Buffers::look_at(const Buffer& buffer) {
                      sample->damage->message,
                      "a file that can be read completely",
                      "a damaged disk or compressed file",
-                     "get the file again; the part before was examined"});
+                     "get the file again; the part before the error was examined"});
     }
     report_wiring(buffer);
     ExaminedBuffer out;
@@ -347,7 +347,7 @@ void Buffers::report_frames(const Buffer& buffer, ExaminedBuffer& out, const Tak
                                  bytes_text(out.bytes.value_or(t.bytes_read) - taken.triggers.front().value)),
                      "nothing in particular",
                      "the trace bus had a trigger there, or a trigger input of the trace buffer rose",
-                     "nothing; what led to it is before this place"});
+                     "nothing; the code that led to it is before this place"});
     if (const auto idle = t.padding_bytes(); idle * 2 > t.bytes_read)
         add_finding({Severity::note,
                      "idle",
@@ -496,7 +496,7 @@ void Buffers::report_absent(const Buffer& buffer, const pipeline::Source& source
                      source.name,
                      {},
                      fmt::format("no byte of trace ID {:#04x}", source.trace_id->value),
-                     "some trace of it",
+                     "some of its trace",
                      "the core was off or idle, its unit not enabled, or its trace overwritten",
                      "nothing, if the core did not run"});
 }

@@ -93,7 +93,7 @@ struct DpuWords {
 };
 constexpr std::array dpu_words = [] {
     using Kind = analysis::DpuFinding::Kind;
-    constexpr std::string_view no_wrap = "intervals that cannot have wrapped unseen";
+    constexpr std::string_view no_wrap = "intervals that cannot have wrapped unnoticed";
     return std::array{
         DpuWords{Kind::cut,
                  Severity::error,
@@ -123,10 +123,10 @@ constexpr std::array dpu_words = [] {
         DpuWords{Kind::readings, Severity::warning, "doubtful-readings",
                  "counters that go on from one reading to the next", "the trace is damaged there",
                  "get the buffer anew; what is between their neighbours counts, as <unattributed>"},
-        DpuWords{Kind::wide, Severity::warning, "counter-wrap", no_wrap, "readings that lie too far apart, or damage",
+        DpuWords{Kind::wide, Severity::warning, "counter-wrap", no_wrap, "readings that are too far apart, or damage",
                  "read the counters more often (mode sample with a shorter period)"},
         DpuWords{Kind::wide_lossy, Severity::warning, "counter-loss", no_wrap, "readings are missing in between",
-                 "avoid what made entries be lost, as the other findings say"},
+                 "avoid the loss of entries, as the other findings explain"},
     };
 }();
 
@@ -237,14 +237,14 @@ void add_sampling(Findings& to, const analysis::SampleCapture& capture, const an
     if (const auto found = capture.data->counts.find(throttle); found != capture.data->counts.end())
         to.add(Severity::warning, "throttled", {},
                fmt::format("the kernel stopped sampling {} for a while", counted(found->second, "time")), "never",
-               "it took too much time", "a larger period (-c), or raise kernel.perf_event_max_sample_rate");
+               "sampling took too much time", "a larger period (-c), or raise kernel.perf_event_max_sample_rate");
     if (q.lost_events != 0)
         to.add(Severity::warning, "lost-events", {},
                fmt::format("perf lost {} of its own records", grouped(q.lost_events)), "none",
                "mappings or threads may be missing", "a larger buffer (-m SIZE)");
     if (q.unfinished)
         to.add(Severity::warning, "unfinished", {}, "the recorder was ended before it had finished the file",
-               "a finished header", "perf was killed", "end perf with SIGINT, and wait for it");
+               "a finished header", "perf was killed", "end perf with SIGINT, and wait until it has ended");
     if (q.records != 0 && q.without_thread != 0)
         to.add(Severity::note, "no-thread", {},
                fmt::format("the thread of {} is not known", counted(q.without_thread, "sample")), "the thread of each",
@@ -266,7 +266,7 @@ void add_sampling(Findings& to, const analysis::SampleCapture& capture, const an
     if (q.modelled)
         to.add(Severity::note, "modelled", {}, "the samples are of a modelled machine", "samples of silicon",
                "waymark record made them",
-               "take latencies, data sources and events of caches, TLBs and prediction as the model's");
+               "treat latencies, data sources and events of caches, TLBs and prediction as the model's");
     for (const auto& [midr, erratum] : q.errata)
         to.add(Severity::note, "erratum", {}, fmt::format("erratum {}: {}", erratum.number, erratum.text), "none",
                analysis::core_name(midr), "read shares with that in mind");
@@ -369,10 +369,10 @@ Result<ExaminationReport> examine_perf(const open::Container& container) {
     Findings to(report, file.filename().string());
     for (const Error& e : capture.damage)
         to.add(Severity::error, "unreadable", e.offset, e.message, "a file that can be read completely",
-               "the compressed file is damaged or cut", "get the file anew");
+               "the compressed file is damaged or cut", "copy the file again");
     for (const Error& e : totals.errors)
         to.add(Severity::error, "unreadable", e.offset, e.message, "a file that can be read completely",
-               "a damaged disk", "get the file anew");
+               "a damaged disk", "copy the file again");
     if (q.container_losses != 0)
         to.add(
             Severity::error, "cut",

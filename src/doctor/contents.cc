@@ -537,8 +537,8 @@ std::optional<NoTrace> no_trace_in(const BufferSample& sample) {
     if (is_text(head)) {
         const std::string why = why_no_list({reinterpret_cast<const char*>(head.data()), head.size()});
         if (!why.empty())
-            return NoTrace{"text", fmt::format("a text of {}, whose numbers are no bytes of trace: {}", all, why),
-                           "a line was cut or changed, or these are other numbers",
+            return NoTrace{"text", fmt::format("a text of {}, whose numbers are not bytes of trace: {}", all, why),
+                           "a line was cut or changed, or the numbers have another meaning",
                            "save the buffer's memory as a binary file, or print all of its bytes"};
         return NoTrace{"text", fmt::format("a text of {}, and no numbers that could be bytes of trace", all),
                        "another file was named, or what a tool printed", "save the buffer's memory as a binary file"};

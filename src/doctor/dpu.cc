@@ -114,8 +114,8 @@ std::string why_nothing(const capture::DpuCapture& capture, const pipeline::DpuT
         if (dump.empty()) return fmt::format("{} is empty; copy the whole of the buffer into it", file);
         if (!only_padding(trace, dump) && std::any_of(dump.begin(), dump.end(), [](std::uint8_t b) { return b != 0; }))
             return fmt::format(
-                "the words in {} are no entries of mode {}; check DP_TC, dpu_base and byte_order in "
-                "dpu.ini, and that the buffer is of this capture",
+                "the words in {} are not entries of mode {}; check DP_TC, dpu_base and byte_order in dpu.ini, and that "
+                "the buffer belongs to this capture",
                 file, mode ? mode_text(trace) : "any");
     }
     if (!capture.initial && capture.lines_written == std::uint64_t{0})

@@ -53,9 +53,10 @@ Result<std::vector<std::string>> write_dpu_dump(const std::string& registers, co
             c.registers.push_back({std::string(dpu::Registers::find(offset)->name), value, {}});
     if (!others.empty()) out.push_back(fmt::format("not registers of a DPU, and left out: {}", others));
     if (!values.contains(dpu::DpTc::offset))
-        return Error{Errc::usage, fmt::format("{}: there is no DP_TC, which says in which mode the words were written; "
-                                              "dump it too",
-                                              registers)};
+        return Error{
+            Errc::usage,
+            fmt::format("{}: there is no DP_TC, which contains the mode in which the words were written; dump it too",
+                        registers)};
     const auto tc = from_value<dpu::DpTc>(values[dpu::DpTc::offset]);
     const bool ring = values.contains(dpu::DpTsa::offset) && values.contains(dpu::DpTea::offset);
     if (ring && tc.vtb_mode() != dpu::VtbMode::single_address) {

@@ -108,7 +108,7 @@ private:
                              capture::to_string(problem),
                              "the mapped files and their addresses, which give names to code",
                              "a file was moved, removed or rebuilt after the recording",
-                             "nothing if names are not needed: the trace is complete; else do what 'found' says"});
+                             "nothing if names are not needed: the trace is complete; otherwise see 'found'"});
                 continue;
             }
             add_finding({Severity::warning,
@@ -209,7 +209,7 @@ private:
                          {},
                          error.message,
                          "a readable file",
-                         "the file could be read at first, and not again",
+                         "the file could be read at first, but not again",
                          "look at the disk, and copy the file"});
         }
     }

@@ -492,9 +492,9 @@ Result<std::vector<ExplainedSource>> explain_samples(const open::Container& cont
         out.push_back(std::move(unit));
     }
     if (out.empty())
-        return Error{Errc::unsupported, container.name() +
-                                            ": the file names no event of a profiling unit, so its "
-                                            "registers are not known"};
+        return Error{
+            Errc::unsupported,
+            container.name() + ": the file contains no event of a profiling unit, so its registers are not known"};
     if (!cost) return out;
     NoSampleSink sink;
     const analysis::SampleTotals totals = analysis::run_samples(capture, {}, sink, 1);
@@ -712,8 +712,9 @@ Result<std::vector<ExplainedSource>> explain_capture(const std::string& path, bo
     }
     for (ExplainedSource& sink : explained_sinks(session.capture)) out.push_back(std::move(sink));
     if (out.empty())
-        return Error{Errc::unsupported, fmt::format("{}: it has no source of a unit that is explained; known are {}",
-                                                    path, explained_units())};
+        return Error{
+            Errc::unsupported,
+            fmt::format("{}: it has no source of a unit that is explained; explained are {}", path, explained_units())};
     if (cost) measure(session, out);
     return out;
 }

@@ -303,8 +303,8 @@ Taken FramingChoice::hold_against(const Buffer& buffer, const BufferSample& samp
                  guessed == Buffer::Format::source_data
                      ? "the formatter was in bypass, or something took the frames apart already"
                      : "the formatter was on",
-                 buffer.container ? "the AUX records, which say the format, are missing or wrong: copy the whole file "
-                                    "again, or record again"
+                 buffer.container ? "the AUX records, which contain the format, are missing or wrong: copy the whole "
+                                    "file again, or record again"
                                   : fmt::format("set format={} for the buffer in trace.ini, if there is one",
                                                 capture::name(guessed))});
     out.format = guessed;

@@ -187,7 +187,7 @@ std::string why_no_list(std::string_view text) {
     return items.stranger->empty() ? fmt::format("number {} of the list is missing", count + 1)
            : digits                ? fmt::format("number {} of the list is {} and does not fit into a byte", count + 1,
                                                  items.stranger->substr(0, 40))
-                    : fmt::format("'{}' in place {} of the list is no whole number", items.stranger->substr(0, 40),
+                    : fmt::format("'{}' in place {} of the list is not a whole number", items.stranger->substr(0, 40),
                                   count + 1);
 }
 

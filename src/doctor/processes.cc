@@ -41,18 +41,18 @@ void ProcessFindings::report() const {
                                                                           grouped(survey.bytes), grouped(survey.of));
     for (const pipeline::Damage& damage : survey.missing) {
         const bool uncertain = damage.kind == pipeline::Damage::Kind::uncertain_code;
-        add_finding(
-            {Severity::warning,
-             uncertain ? "image-uncertain" : "image-missing",
-             {},
-             {},
-             {},
-             damage.found + looked_at,
-             uncertain ? "one file at an address within an AUX range" : "the code of all that ran",
-             uncertain
-                 ? "the maps of the process changed within the range, and an AUX range is as near as its time is known"
-                 : "it was not found by its name or build ID, or no map of a process says which file it is",
-             damage.means});
+        add_finding({Severity::warning,
+                     uncertain ? "image-uncertain" : "image-missing",
+                     {},
+                     {},
+                     {},
+                     damage.found + looked_at,
+                     uncertain ? "one file at an address within an AUX range" : "the code of all that ran",
+                     uncertain
+                         ? "the maps of the process changed within the range, and the time of a change is known no "
+                           "better than by AUX range"
+                         : "it was not found by its name or build ID, or no map of a process says which file it is",
+                     damage.means});
     }
 }
 
@@ -102,7 +102,7 @@ void ProcessFindings::report(const capture::Problem& problem) const {
                                 found,
                                 "the mapped files, which contain the code that ran",
                                 "the files are on the recorded machine, not here, or have no build ID",
-                                advice + "; the findings image-missing say which of them ran, and what each costs"});
+                                advice + "; the findings image-missing list those that ran, with the cost of each"});
         case Kind::description:
             return add_finding({Severity::warning,
                                 "description",

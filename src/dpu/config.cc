@@ -37,7 +37,7 @@ Status ModelConfig::check() const {
                                  dpu_base, flag_page_bytes),
                      {}};
     if (choices.bus_cycles_per_line == 0)
-        return Error{Errc::unsupported, "bus_cycles_per_line is 0; a line takes one cycle at least", {}};
+        return Error{Errc::unsupported, "bus_cycles_per_line is 0; a line takes at least one cycle", {}};
     if ((eonce.texec || eonce.tmark) && eonce.counters() != 0)
         return Error{Errc::unsupported,
                      "TEXEC and TMARK of the EOnCE cannot be combined with TCOUNT or TCNTEXT; turn one of them off",

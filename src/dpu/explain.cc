@@ -52,7 +52,7 @@ private:
         if (!tc.en)
             find(TraceEffect::stops, DpTc::name, "EN",
                  "DP_TC.EN is 0: tracing is off, or was when the registers were read",
-                 "write 1 to DP_TC.EN, after all else is set", "3.4");
+                 "write 1 to DP_TC.EN, after all other registers are set", "3.4");
         if (tc.tmpdis)
             find(TraceEffect::stops, DpTc::name, "TMPDIS",
                  "DP_TC.TMPDIS is 1: tracing is held, and what happens meanwhile has no entry", "write 0 to it",
@@ -75,10 +75,10 @@ private:
         };
         const auto needs = [&](bool passes, std::string_view classes, std::string_view events) {
             if (options_.eonce && !passes)
-                return find(TraceEffect::stops, "TB_CTRL", "",
-                            fmt::format("the EOnCE does not trace {}, so mode {} never learns of {}", classes,
-                                        name(mode), events),
-                            fmt::format("turn {} of the EOnCE on", classes), "5.3");
+                return find(
+                    TraceEffect::stops, "TB_CTRL", "",
+                    fmt::format("the EOnCE does not trace {}, so mode {} does not see {}", classes, name(mode), events),
+                    fmt::format("turn {} of the EOnCE on", classes), "5.3");
             depends(fmt::format("an entry is made of {}{}", events,
                                 options_.eonce ? "" : fmt::format(", if the EOnCE traces {}", classes)));
         };
@@ -95,7 +95,7 @@ private:
                 return needs(e.tchof || e.tint || e.texec || e.tmark || e.tloop || e.tsub || e.trte,
                              "any class (TCHOF, TINT, TEXEC, TMARK, TLOOP, TSUB, TRTE)", "what the EOnCE traces");
             case TraceMode::sw_sample: return depends("an entry is made when software writes 1 to DP_TC.SAMPLE");
-            case TraceMode::edca5: return depends("an entry is made when channel EDCA5 of the EOnCE hits");
+            case TraceMode::edca5: return depends("an entry is written when channel EDCA5 of the EOnCE hits");
             case TraceMode::user:
             case TraceMode::user_raw: return depends("an entry is made when software writes to DP_TD");
         }

@@ -35,7 +35,7 @@ std::string wrong_code(const Field& field) {
         return fmt::format("CEG {} is reserved and counts nothing; event sets are 0 to {}", field.value,
                            event_sets - 1);
     if (n == "CMODE" && field.value > 1)
-        return fmt::format("CMODE {} is reserved and taken for one-shot; write 0 for one-shot, 1 for trace mode",
+        return fmt::format("CMODE {} is reserved and treated as one-shot; write 0 for one-shot, 1 for trace mode",
                            field.value);
     if ((n == "TDM" || n == "TENM" || n == "DM" || n == "ENM") && field.value >= 10 && field.value <= 14)
         return fmt::format("{} {} is reserved and never happens; write 0 to 9, or 15 for at once", n, field.value);
@@ -99,7 +99,8 @@ std::vector<Field> Registers::fields(std::uint32_t offset) const {
 
 std::string wrong_value(std::uint32_t offset, std::uint32_t value) {
     if (offset % 4 != 0)
-        return fmt::format("{:#x} is no offset of a register; they are multiples of 4 and accessed as 32 bits", offset);
+        return fmt::format(
+            "{:#x} is not the offset of a register; offsets are multiples of 4 and are accessed as 32 bits", offset);
     const auto about = Registers::find(offset);
     if (!about)
         return fmt::format("there is no register at {:#x}; the write is ignored. There are {}", offset,

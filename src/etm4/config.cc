@@ -110,7 +110,7 @@ private:
         c.return_stack = configr.rs;
         c.branch_broadcast = configr.bb;
         if (configr.rs && !idr0.retstack)
-            note("TRCCONFIGR.RS=1 asks for a return stack, but TRCIDR0.RETSTACK=0; TRCCONFIGR was believed");
+            note("TRCCONFIGR.RS=1 enables a return stack, but TRCIDR0.RETSTACK=0; read as TRCCONFIGR has it");
         if (configr.bb && !idr0.trcbb)
             note("TRCCONFIGR.BB=1 asks for branch broadcast, but TRCIDR0.TRCBB=0; TRCCONFIGR was believed");
         if (c.ete()) {
@@ -122,10 +122,10 @@ private:
         c.p0_loads = (configr.instp0 & 1U) != 0;
         c.p0_stores = (configr.instp0 & 2U) != 0;
         if (configr.instp0 != 0 && idr0.instp0 != 3)
-            note(fmt::format(
-                "TRCCONFIGR.INSTP0={} makes loads or stores P0 instructions, but TRCIDR0.INSTP0={} does not "
-                "support it; TRCCONFIGR was believed",
-                configr.instp0, idr0.instp0));
+            note(
+                fmt::format("TRCCONFIGR.INSTP0={} makes loads or stores P0 instructions, but TRCIDR0.INSTP0={} does "
+                            "not support it; read as TRCCONFIGR has it",
+                            configr.instp0, idr0.instp0));
         if (idr0.instp0 == 1 || idr0.instp0 == 2)
             note(fmt::format("TRCIDR0.INSTP0={} is reserved; assumed 0 (loads and stores are no P0 instructions)",
                              idr0.instp0));
@@ -160,10 +160,10 @@ private:
         c.timestamp_markers = idr0.tsmark && c.version >= 0x46;
         if (idr0.tsmark && !c.timestamp_markers)
             note(fmt::format(
-                "TRCIDR0.TSMARK=1 says that timestamps have markers, which ETMv4.{} does not have; taken as 0",
+                "TRCIDR0.TSMARK=1 means that timestamps have markers, which ETMv4.{} does not have; treated as 0",
                 c.version & 0xfU));
         if (c.cycle_counting && !idr0.trccci)
-            note("TRCCONFIGR.CCI=1 asks for cycle counts, but TRCIDR0.TRCCCI=0; TRCCONFIGR was believed");
+            note("TRCCONFIGR.CCI=1 enables cycle counts, but TRCIDR0.TRCCCI=0; read as TRCCONFIGR has it");
         switch (idr0.tssize) {
             case 0: c.timestamp_bits = 0; break;
             case 6: c.timestamp_bits = 48; break;
@@ -171,7 +171,7 @@ private:
             default: note(fmt::format("TRCIDR0.TSSIZE={} is reserved; assumed 8 (64-bit timestamps)", idr0.tssize));
         }
         if (c.timestamps && c.timestamp_bits == 0) {
-            note("TRCCONFIGR.TS=1 asks for timestamps, but TRCIDR0.TSSIZE=0; assumed 8 (64-bit timestamps)");
+            note("TRCCONFIGR.TS=1 enables timestamps, but TRCIDR0.TSSIZE=0; assumed 8 (64-bit timestamps)");
             c.timestamp_bits = 64;
         }
     }

@@ -66,7 +66,7 @@ std::vector<std::string> needs_of(const Registers& r) {
         out.push_back(fmt::format("TRCIDR4.NUMRSPAIR (bits 19:16) is at least {}: resource selectors", selectors));
     need(r.eventctl1r.atb, "TRCIDR5.ATBTRIG (bit 22) is 1: event 0 triggers the trace bus");
     need(r.devarch.archver == 5,
-         "an interface of the unit to the debug bus: software reaches an ETE by MRS and MSR alone");
+         "an interface of the unit to the debug bus: software can reach an ETE only by MRS and MSR");
     if (r.oslsr.oslm_high == 2)
         out.emplace_back("the processor's OS Lock is clear (OSLAR_EL1), which governs this unit");
     return out;
@@ -147,7 +147,7 @@ flow::ComponentProgram program_of(const Registers& wanted, bool all) {
     };
     add(Trclar::offset, flow::UnitLocks::unlock_key, "TRCLAR", "open the software lock");
     // Switching power on sets the OS Lock again, so power comes first (2.1).
-    add(Trcpdcr::offset, 1U << 3, "TRCPDCR", "PU: give the unit power, and keep it");
+    add(Trcpdcr::offset, 1U << 3, "TRCPDCR", "PU: turn the unit's power on, and keep it on");
     if (word_access(wanted, Trcpdcr::offset).writable)
         out.enable.push_back(wait_step(Trcpdsr::offset, 1, 1, "TRCPDSR", "until POWER is 1"));
     add(Trcoslar::offset, 0, "TRCOSLAR", "open the OS Lock");

@@ -164,7 +164,7 @@ protocol::Settled settle_on(const Recognised& found, const Config& described, co
              fmt::format(
                  "{} says {}; read so, {}", register_name, config.*member,
                  lost ? fmt::format("{} {} in no packet", counted(parse.lost_bytes, "byte"), are(parse.lost_bytes))
-                      : fmt::format("packets contradict each other {} on what is committed", times(conflicts))),
+                      : fmt::format("packets contradict each other {} about what is committed", times(conflicts))),
              fmt::format("{}", found.config.*member),
              "the registers were read before or after another setting was in force, or from another unit",
              fmt::format("correct {} of {}", register_name, source)});
@@ -178,7 +178,7 @@ protocol::Settled settle_on(const Recognised& found, const Config& described, co
                  {},
                  {},
                  parse.first_error,
-                 fmt::format("the registers are of {}; read so, {} {} in no packet", version_text(described),
+                 fmt::format("the registers are of {}; read with them, {} {} in no packet", version_text(described),
                              counted(parse.lost_bytes, "byte"), are(parse.lost_bytes)),
                  version_text(found.config),
                  "the registers are of another unit",
@@ -450,7 +450,7 @@ public:
                 return fmt::format("the trace names {}, but the program leads to {}", hex(what.expected),
                                    hex(what.found));
             case Conflict::always_taken:
-                return fmt::format("an atom says that the branch at {} was not taken, and it has no condition",
+                return fmt::format("an atom shows that the branch at {} was not taken, but it has no condition",
                                    hex(what.found));
             case Conflict::address_disagrees:
                 return fmt::format("the trace goes on at {}, and nothing leads there from {}", hex(what.expected),

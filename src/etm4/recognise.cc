@@ -319,7 +319,7 @@ private:
         if (a.parse.lost_bytes > best_.parse.lost_bytes)
             return fmt::format("{} without packets, here {}", counted(a.parse.lost_bytes, "byte"),
                                best_.parse.lost_bytes);
-        return fmt::format("{} on what is committed, here {}", counted(a.speculation.conflicts, "contradiction"),
+        return fmt::format("{} about what is committed, here {}", counted(a.speculation.conflicts, "contradiction"),
                            best_.speculation.conflicts);
     }
 
@@ -397,7 +397,7 @@ private:
         const bool proven = contradicted(o);
         add(std::string(commit_fact), best_.config.commit_mode_1 ? "no" : "yes", certainty(o),
             proven ? fmt::format("commit mode {}: {}", best_.config.commit_mode_1 ? 0 : 1, against(*o))
-                   : "the other commit mode would do as well");
+                   : "the other commit mode would fit as well");
     }
     void speculation(const Likeness& p) {
         const Speculation& s = best_.speculation;

@@ -263,7 +263,7 @@ Result<ExportReport> write_branch_lists(const BranchLists& lists, BranchListVers
     }
     if (version != BranchListVersion::old) {
         if (text.size() > std::numeric_limits<std::uint32_t>::max())
-            return Error{Errc::unsupported, "there is more than a branch list can hold"};
+            return Error{Errc::unsupported, "there are more branches than a branch list can contain"};
         out.write(list_magic);
         const auto le = [&](std::uint64_t value, unsigned bytes) {
             for (unsigned i = 0; i < bytes; ++i) {

@@ -143,10 +143,10 @@ public:
         else if (!by_edge_ && !answers_.instructions.empty())
             report.notes.push_back("calls are shown at the first line of the calling function");
         if (without_call_ != 0)
-            report.notes.push_back(fmt::format(
-                "no call was seen for {} of caller and callee, as where a task was switched to: the inclusive cost of "
-                "the caller lacks what the callee cost",
-                counted(without_call_, "pair")));
+            report.notes.push_back(
+                fmt::format("no call was seen for {} of caller and callee, such as where a task was switched to: the "
+                            "inclusive cost of the caller lacks the cost of the callee",
+                            counted(without_call_, "pair")));
         return report;
     }
     [[nodiscard]] bool empty() const {

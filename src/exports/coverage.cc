@@ -165,10 +165,9 @@ struct InlinedFunctions {
 };
 
 Error no_files(const std::vector<std::string>& elsewhere, const CoveredSources& options) {
-    return {Errc::not_found,
-            fmt::format("no source file lies below {}; the program's are elsewhere, such as {}: --path-prefix OLD=NEW "
-                        "replaces the beginning of paths",
-                        options.source_roots.front(), elsewhere.front())};
+    return {Errc::not_found, fmt::format("no source file is below {}; the program's are elsewhere, such as {}: "
+                                         "--path-prefix OLD=NEW replaces the beginning of paths",
+                                         options.source_roots.front(), elsewhere.front())};
 }
 
 }  // namespace
@@ -201,9 +200,11 @@ Result<Coverage> coverage_of(const Answers& answers, const CoveredSources& optio
     }
     if (files.empty() && !elsewhere.empty()) return no_files(elsewhere, options);
     if (files.empty() && !out.headers.empty())
-        return Error{Errc::not_found, fmt::format("all source lines are of headers of libraries, such as {}; --only "
-                                                  "names what is to be in the report",
-                                                  out.headers.front())};
+        return Error{
+            Errc::not_found,
+            fmt::format(
+                "all source lines are of headers of libraries, such as {}; --only selects what the report contains",
+                out.headers.front())};
     if (files.empty()) return Error{Errc::not_found, lacks_lines(answers)};
     const auto find = [&](Index source) -> CoveredFile* {
         const auto at = std::lower_bound(files.begin(), files.end(), source,
@@ -298,9 +299,9 @@ std::vector<std::string> Coverage::notes() const {
     if (directions != 0)
         out.push_back(counted(directions, "direction of branches", "directions of branches") +
                       (directions == 1 ? " was" : " were") +
-                      " not observed, and may have been taken. The count is 0, and comments in the file name them");
+                      " not observed, and may have been taken. The count is 0, and comments in the file list them");
     if (!headers.empty())
-        out.push_back(fmt::format("{} of libraries left out, such as {}; --only names what is to be in the report",
+        out.push_back(fmt::format("{} of libraries left out, such as {}; --only selects what the report contains",
                                   counted(headers.size(), "header"), headers.front()));
     return out;
 }

@@ -181,12 +181,13 @@ Result<ExportReport> write_sampled_text(const Answers& a, Index image,
         sum = saturating(sum, e.times);
     }
     if (samples.empty())
-        return Error{Errc::not_found,
-                     a.images[image].segments.empty()
-                         ? fmt::format("{}: the file is needed for its addresses, and it was not found; --symfs says "
-                                       "where it is",
-                                       a.images[image].name)
-                         : fmt::format("no sampled branch is in {}", a.images[image].name)};
+        return Error{
+            Errc::not_found,
+            a.images[image].segments.empty()
+                ? fmt::format(
+                      "{}: the file is needed for its addresses, and was not found; name its folder with --symfs",
+                      a.images[image].name)
+                : fmt::format("no sampled branch is in {}", a.images[image].name)};
     Writer out(sink);
     out.print("0\n{}\n", samples.size());
     for (const auto& [address, times] : samples) out.print("{:x}:{}\n", address, times);

@@ -216,7 +216,7 @@ Result<ExportReport> write_speedscope(const Answers& answers, const SpeedscopeOp
     report.bytes = SpeedscopeWriter(answers, timeline, options.metric, sink).write();
     if (answers.timeline.slices.empty()) report.notes.push_back(lacks(answers, "timeline"));
     if (!costs)
-        report.notes.push_back("there is no profile by cost: no function has any in this metric");
+        report.notes.push_back("there is no profile by cost: no function has a cost in this metric");
     else if (answers.calls.empty())
         report.notes.push_back(lacks(answers, "who called whom: the profile by cost is flat"));
     if (!timeline.marks.empty() || !timeline.series.empty())

@@ -116,7 +116,7 @@ Result<WrittenFile> usable_node(const JobFolder& job, unsigned level, std::uint3
     WrittenFile expected;
     try {
         const json value = json::parse(text);
-        if (value.at("content") != content) return wrong("shards were decoded since, or are missing in it");
+        if (value.at("content") != content) return wrong("shards were decoded after that, or are missing in it");
         expected = {value.at("answers_bytes").get<std::uint64_t>(), value.at("answers_hash").get<std::string>()};
     } catch (const json::exception& error) {
         return wrong(error.what());

@@ -276,8 +276,8 @@ Result<ShardOutcome> run_shard(const JobFolder& job, std::uint32_t number, const
                                const ShardOptions& options) {
     WM_ASSIGN_OR_RETURN(const Manifest manifest, read_manifest(job));
     if (manifest.version != options.version)
-        return Error{Errc::usage, fmt::format("{} was planned with waymark {}, and this is {}: all machines need one "
-                                              "version; or plan a job anew",
+        return Error{Errc::usage, fmt::format("{} was planned with waymark {}, and this is {}: all machines need the "
+                                              "same version; or plan a job anew",
                                               job.path().string(), manifest.version, options.version)};
     WM_ASSIGN_OR_RETURN(const Shard shard, read_shard(job, manifest, number));
     ShardOutcome out;

@@ -82,7 +82,7 @@ Status write_state(const JobFolder& job, const SubmissionState& state) {
 Result<SubmissionState> read_state_of_submission(const JobFolder& job) {
     auto text = read_small_file(state_file(job));
     if (!text && text.error().code == Errc::not_found)
-        return Error{Errc::not_found, fmt::format("the job in {} was not submitted; waymark fleet submit {} does that",
+        return Error{Errc::not_found, fmt::format("the job in {} was not submitted; waymark fleet submit {} submits it",
                                                   job.path().string(), shell_file(job.path().string()))};
     if (!text) return std::move(text.error());
     try {
@@ -300,7 +300,8 @@ private:
         // An answer such as `1234` or `1234;cluster`.
         const std::string id = answer.substr(0, answer.find_first_not_of("0123456789"));
         if (id.empty())
-            return Error{Errc::unreadable, fmt::format("sbatch gave no number of a job but: {}", first_line(answer))};
+            return Error{Errc::unreadable,
+                         fmt::format("sbatch printed no number of a job, but: {}", first_line(answer))};
         out_.jobs.push_back({id, what, state_.round, tasks});
         if (Status noted = add_jobs(job_, {out_.jobs.back()}); !noted) {
             // A job whose number is not stored could not be cancelled later.

@@ -23,7 +23,7 @@ Result<JobStatus> read_status(const JobFolder& job) {
             out.memory_bytes = std::max(out.memory_bytes, receipt->memory_bytes);
             for (NotDecoded& n : receipt->not_decoded) {
                 if (n.changed && is_as_planned(shard, n))
-                    n.why += "; it is as planned again: fleet local and fleet resume decode it";
+                    n.why += "; it is as planned again: fleet local and fleet resume will decode it";
                 out.not_decoded.push_back(std::move(n));
             }
             std::move(receipt->cut.begin(), receipt->cut.end(), std::back_inserter(out.cut));

@@ -75,7 +75,7 @@ Result<std::vector<RegisterSetting>> read_register_settings(std::string_view tex
         setting.name = left.substr(0, dot);
         if (dot != std::string_view::npos) setting.field = left.substr(dot + 1);
         if (setting.name.empty() || setting.name.find_first_of(" \t") != std::string::npos)
-            return bad(fmt::format("'{}' is no name of a register", left));
+            return bad(fmt::format("'{}' is not the name of a register", left));
         out.push_back(std::move(setting));
     }
     return out;
@@ -104,10 +104,9 @@ Result<std::uint64_t> value_after(const RegisterSetting& s, const SettableRegist
     if (value == r.value) return value;
     if (r.writable == 0) return wrong(s, fmt::format("the register is read-only; it is {:#x}", r.value));
     if (const std::uint64_t fixed = (value ^ r.value) & ~r.writable; fixed != 0)
-        return wrong(s,
-                     fmt::format("bits {:#x} are reserved or not of this unit, where they are {:#x}; bits {:#x} can be "
-                                 "written",
-                                 fixed, r.value & fixed, r.writable));
+        return wrong(s, fmt::format("bits {:#x} are reserved or not implemented in this unit, where they are {:#x}; "
+                                    "bits {:#x} can be written",
+                                    fixed, r.value & fixed, r.writable));
     return value;
 }
 

@@ -14,10 +14,10 @@ std::string_view name(HeadOutcome outcome) {
         "no program image",
         "no path through the program explains the packets",
         "several paths through the program explain the packets",
-        "too little speaks for the one path that is left",
+        "there is too little evidence for the one path that is left",
         "the limits of the search are reached",
         "the unit is programmed to trace more than branches",
-        "no depth of speculation fits its commits",
+        "no depth of speculation fits the commits",
     };
     return names[static_cast<unsigned>(outcome)];
 }

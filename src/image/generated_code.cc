@@ -282,10 +282,10 @@ Result<GeneratedCodeFile> read_jitdump(const std::filesystem::path& path) {
     if (!words.has(jitdump_header_bytes)) return bad("it ends inside its header");
     static_cast<void>(words.number<std::uint32_t>());
     if (const auto version = words.number<std::uint32_t>(); version != jitdump_version)
-        return bad(fmt::format("it is of version {}, known is {}", version, jitdump_version));
+        return bad(fmt::format("it is of version {}; the known version is {}", version, jitdump_version));
     const auto header_bytes = words.number<std::uint32_t>();
     if (header_bytes < jitdump_header_bytes || header_bytes > file.bytes.size())
-        return bad(fmt::format("its header says it is {} bytes long", header_bytes));
+        return bad(fmt::format("its header claims to be {} bytes long", header_bytes));
     static_cast<void>(words.number<std::uint32_t>());  // the machine
     static_cast<void>(words.number<std::uint32_t>());  // nothing
     out.process = words.number<std::uint32_t>();

@@ -180,11 +180,9 @@ Result<std::shared_ptr<Copy>> unpack_module(const fs::path& path) {
     }
     const std::vector<std::uint8_t> contents = decompressed(packed);
     if (contents.empty())
-        return Error{
-            Errc::bad_format,
-            fmt::format("{}: is no compressed file, a damaged one, or far larger than any module; copy it again, or "
-                        "unpack it and name the result",
-                        path.string())};
+        return Error{Errc::bad_format, fmt::format("{}: is not a compressed file, or damaged, or far larger than any "
+                                                   "module; copy it again, or unpack it and name the result",
+                                                   path.string())};
     WM_ASSIGN_OR_RETURN(std::shared_ptr<Copy> copy,
                         file_in_memory(path.string(), [&](int to) { return write_sparse(to, contents); }));
     copy->count_as_module();

@@ -168,9 +168,11 @@ Status FileSearch::add_symbol_folders(const std::vector<fs::path>& folders) {
              !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
             if (!at->is_regular_file(none)) continue;
             if (found->size() == most)
-                return Error{Errc::unsupported, fmt::format("{}: there are more than {} files in it; name a folder "
-                                                            "with less besides symbols",
-                                                            folder.string(), most)};
+                return Error{
+                    Errc::unsupported,
+                    fmt::format(
+                        "{}: there are more than {} files in it; name a folder with fewer files besides symbols",
+                        folder.string(), most)};
             found->emplace(at->path().filename().string(), at->path());
         }
         if (error)

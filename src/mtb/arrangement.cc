@@ -101,7 +101,7 @@ private:
         // A mask that is too large acts like the largest possible one.
         if (std::has_single_bit(dump_.size())) return;
         size_ = said;
-        out_.problems.push_back(fmt::format("the dump has {} and MTB_MASTER gives the buffer {}: the dump is cut.",
+        out_.problems.push_back(fmt::format("the dump has {}, but by MTB_MASTER the buffer has {}: the dump is cut.",
                                             counted(dump_.size(), "byte"), said));
     }
     /// The dump contains the whole memory: find the block with the buffer.
@@ -119,10 +119,10 @@ private:
             for (std::uint64_t at = 0; at < dump_.size(); at += size_) add(at);
         }
         if (blocks.empty()) {
-            out_.problems.push_back(fmt::format(
-                "MTB_POSITION {:#010x} points behind the dump, which has {}; its first {} are taken for the "
-                "buffer. Dump the memory from MTB_BASE on, or the buffer alone.",
-                *config_.position, counted(dump_.size(), "byte"), counted(size_, "byte")));
+            out_.problems.push_back(
+                fmt::format("MTB_POSITION {:#010x} points behind the dump, which has {}; its first {} are read as the "
+                            "buffer. Dump the memory from MTB_BASE on, or the buffer alone.",
+                            *config_.position, counted(dump_.size(), "byte"), counted(size_, "byte")));
             return;
         }
         start_ = *std::max_element(blocks.begin(), blocks.end(), [&](std::uint64_t a, std::uint64_t b) {

@@ -137,7 +137,7 @@ std::vector<std::string> objections_to(const Registers& r) {
     }
     for (unsigned n = 0; n < 16; ++n)
         if (r.actr[n].access != 1)
-            out.push_back(fmt::format("ETMACTR{}: the access type is {}; a macrocell has 1, instruction execute, only",
+            out.push_back(fmt::format("ETMACTR{}: the access type is {}; a macrocell has only 1, instruction execute",
                                       n + 1, r.actr[n].access));
     return out;
 }

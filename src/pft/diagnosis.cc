@@ -117,14 +117,14 @@ std::vector<CaptureFinding> health_of(const Config& config, const std::vector<St
                 fmt::format("up to {} between A-syncs (least {}, mean {})", bytes_text(p.most_spacing), p.least_spacing,
                             p.spacing_sum / p.spacings),
                 "about 1024 bytes", "ETMSYNCFR is large or 0",
-                "a smaller ETMSYNCFR: less is lost with each damage, and at the head of the buffer");
+                "a smaller ETMSYNCFR: less is lost at each damage, and at the beginning of the buffer");
     const std::uint64_t backwards = config.gray_timestamps ? p.backwards_gray : p.backwards_binary;
     if (backwards != 0)
         out.add(Severity::warning, "time-backwards",
                 config.gray_timestamps ? p.first_backwards_gray : p.first_backwards_binary,
                 fmt::format("{} of {} {} below the one before", backwards, counted(p.timestamps, "timestamp"),
                             are(backwards)),
-                "timestamps that grow", "the time source was set anew, damage, or another encoding",
+                "timestamps that grow", "the time source was set again, damage, or another encoding",
                 "do not compare times across these places");
     if (p.padding_bytes > 64)
         out.add(Severity::note, "trailing-zeros", p.first_padding,
@@ -172,7 +172,7 @@ std::string sentence_of(const flow::Inconsistency& what) {
         case Conflict::vmid_missing:
             return "VMIDs are traced (ETMCR bit 30), but none came between an I-sync and the packet here";
         case Conflict::always_taken:
-            return fmt::format("an atom says that the branch at {} was not taken, and it has no condition", found);
+            return fmt::format("an atom shows that the branch at {} was not taken, but it has no condition", found);
         case Conflict::address_disagrees: return fmt::format("the trace goes on at {}, from {}", expected, found);
         case Conflict::no_exception_return:
             return fmt::format("an exception return, but the instruction at {} is none", found);

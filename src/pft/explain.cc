@@ -229,7 +229,7 @@ private:
         constexpr unsigned pft_v1 = 3;
         if (!asked(Etmidr::name) || r_.idr.major == pft_v1) return;
         find(TraceEffect::may, "ETMIDR",
-             fmt::format("ETMIDR[11:8] is {}: this is an ETMv{}.{} and no PTM, whose rules are applied here",
+             fmt::format("ETMIDR[11:8] is {}: this is an ETMv{}.{} and not a PTM, whose rules are applied here",
                          static_cast<unsigned>(r_.idr.major), r_.idr.major + 1U, static_cast<unsigned>(r_.idr.minor)),
              "", "3");
     }

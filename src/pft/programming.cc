@@ -134,7 +134,7 @@ flow::ComponentProgram program_of(const Registers& wanted, bool all) {
     };
     add(out.enable, management::lar, flow::UnitLocks::unlock_key, "ETMLAR", "open the software lock");
     // Switching power on sets the OS Lock again, so power comes first.
-    add(out.enable, management::pdcr, keeps_power, "ETMPDCR", "give the unit power, and keep it");
+    add(out.enable, management::pdcr, keeps_power, "ETMPDCR", "turn the unit's power on, and keep it on");
     if (register_access(wanted, management::pdcr).writable)
         out.enable.push_back(wait_step(byte_offset(management::pdsr), 1, 1, "ETMPDSR", "until it has power"));
     add(out.enable, management::oslar, 0, "ETMOSLAR", "open the OS Lock: anything but the key");

@@ -225,8 +225,8 @@ private:
         const std::string& unit = out.timeline.axis.unit;
         out.timeline.axis.note += unit == "ns" && kernel ? " They count the kernel's clock."
                                   : unit == "ns" || unit == "ticks"
-                                      ? " They may not count the kernel's clock, so they give order between CPUs, and "
-                                        "time only if that is known of them."
+                                      ? " They may not count the kernel's clock, so they give the order between CPUs, "
+                                        "and a time only if it is known that they do."
                                       : " There are no timestamps in common, so there is order within a CPU, and no "
                                         "time.";
     }
@@ -409,12 +409,13 @@ private:
         }
         if (ways != 0)
             add(warning,
-                fmt::format("{}indirect branches have led to too many places: of {} it was not counted where to",
+                fmt::format("{}indirect branches have led to too many places: for {} the destination was not counted",
                             source, grouped(ways)),
                 "");
         if (losses != 0)
             add(note,
-                fmt::format("{}flow was lost at more places than are kept: nothing counts as not executed", source),
+                fmt::format("{}flow was lost at more places than can be stored: nothing counts as not executed",
+                            source),
                 "");
         if (left.contexts != 0)
             add(note,

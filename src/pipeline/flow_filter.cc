@@ -228,7 +228,7 @@ Status select_flow(Session& session, FlowSelection selection) {
             Errc::usage,
             fmt::format(
                 "{}: --process, --exclude-process, --thread, --only-image, --cpu, --kernel, --user and --time are for "
-                "perf.data files with CoreSight trace or branch stacks, which say what ran where and when",
+                "perf.data files with CoreSight trace or branch stacks, which contain who ran where and when",
                 session.capture.path.string())};
     if (selection.without_recorder) {
         selection.excluded.insert(selection.excluded.end(), {"perf", "simpleperf"});

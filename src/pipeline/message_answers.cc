@@ -292,7 +292,7 @@ answers::Table watched_table(const Streams& streams) {
 answers::Table counters_table(const Streams& streams) {
     answers::Table out;
     out.title = "event counters";
-    out.note = "a counter wraps every 256 events; what it counted since it last wrapped is not in the trace";
+    out.note = "a counter wraps every 256 events; its count since it last wrapped is not in the trace";
     out.columns = {answers::Column::text("source"), answers::Column::text("counter"), answers::Column::count("wrapped"),
                    answers::Column::count("events")};
     for (const Gathered* s : streams)
@@ -348,7 +348,7 @@ void add_timeline(Answers& out, const Streams& streams) {
         axis.note +=
             "; nothing relates the clocks of different sources or buffers, each of which begins at its own zero";
     if (left_out != 0)
-        note(fmt::format("The timeline is full: {} not on it. It shows the begin of what was sent.",
+        note(fmt::format("The timeline is full: {} not on it. It shows the beginning of what was sent.",
                          counted(left_out, "message, value or handler is", "messages, values and handlers are")),
              "waymark messages lists all.");
 }
@@ -387,7 +387,7 @@ void add_health(Answers& out, const Session& session, const Report& report, cons
                                   s->source.label(), grouped(s->unconfirmed), counted(s->messages, "message")));
         if (s->messages != 0 && s->timed == 0)
             add(note,
-                fmt::format("source {}: it has no timestamps: there is an order, and no time", s->source.label()));
+                fmt::format("source {}: it has no timestamps: the order is known, but no time", s->source.label()));
         if (s->left_out_writes != 0)
             add(warning, fmt::format("source {}: the table of channels is full: {} counted nowhere", s->source.label(),
                                      counted(s->left_out_writes, "message is", "messages are")));

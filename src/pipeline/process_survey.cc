@@ -104,7 +104,7 @@ ProcessSurvey survey_processes(const Session& session, const std::vector<const S
                          sink.contexts == 1 ? "its only context has"
                                             : fmt::format("its {} contexts have", grouped(sink.contexts))),
              "context IDs or VMIDs, from which threads are known",
-             std::string("the kernel traces them only for who records in the initial PID namespace, so not in a "
+             std::string("the kernel traces them only when the recorder is in the initial PID namespace, so not in a "
                          "container; ") +
                  (threads_known(part.capture)
                       ? "the thread of each AUX range is that of its record, or of SWITCH records"

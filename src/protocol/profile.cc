@@ -14,7 +14,7 @@ isa::CoreProfile profile_of(const Description& source, Configured& out) {
     if (!profile && !source.core_type.empty()) {
         const std::string_view near = nearest(source.core_type, isa::core_names());
         out.problems.push_back(fmt::format(
-            "source '{}': no core of the type '{}' is known; it is taken for one of profile A.{}", source.name,
+            "source '{}': no core of the type '{}' is known; it is treated as one of profile A.{}", source.name,
             one_line(source.core_type), near.empty() ? std::string() : fmt::format(" Did you mean '{}'?", near)));
     }
     return profile.value_or(isa::CoreProfile::a);

@@ -36,14 +36,14 @@ void summarise(const FlowRecording& options, const Recorded& r, RecordOutcome& o
                           : fmt::format(", in {} buffers since code changed {} time{}", r.epochs, r.code_changes,
                                         r.code_changes == 1 ? "" : "s")));
     if (r.kept_bytes < r.trace_bytes)
-        out.warning(fmt::format("{} wrapped: of {} of trace {} the last {}; what the program did before is gone. {}",
-                                r.epochs == 1 ? "the buffer" : "buffers", counted(r.trace_bytes, "byte"),
-                                r.epochs == 1 ? "it holds" : "they hold", counted(r.kept_bytes, "byte"),
-                                options.sink ? r.stopped_by_trigger
-                                                   ? "A larger buffer, --sink KIND:BYTES, or a smaller "
-                                                     "--stop-after-trigger keeps more from before"
-                                                   : "A larger buffer, --sink KIND:BYTES, keeps more"
-                                             : "A larger --buffer, or none, keeps more"));
+        out.warning(
+            fmt::format("{} wrapped: of {} of trace {} the last {}; what the program did earlier is overwritten. {}",
+                        r.epochs == 1 ? "the buffer" : "buffers", counted(r.trace_bytes, "byte"),
+                        r.epochs == 1 ? "it holds" : "they hold", counted(r.kept_bytes, "byte"),
+                        options.sink ? r.stopped_by_trigger ? "A larger buffer, --sink KIND:BYTES, or a smaller "
+                                                              "--stop-after-trigger keeps more from before"
+                                                            : "A larger buffer, --sink KIND:BYTES, keeps more"
+                                     : "A larger --buffer, or none, keeps more"));
 }
 
 /// Text such as `NIDEN=0, 1,200 instructions; OS Lock`.
@@ -205,17 +205,16 @@ RecordOutcome flow_outcome(const FlowRecording& options, const QemuOptions& how,
                         "--unit-power and --os-lock",
                         counted(r.instructions, "instruction"), grouped(r.filtered_ranges), prohibited_by(r)));
     if (r.ranges == 0 && r.not_permitted_ranges != 0)
-        return out.failed(
-            Kind::nothing,
-            fmt::format("nothing recorded: {} executed in {} ranges; the unit was not permitted ({}) to trace the {} "
-                        "that it was programmed to trace; look at --view-range, --exclude-range, --registers, "
-                        "--authentication, --unit-power and --os-lock",
-                        counted(r.instructions, "instruction"), grouped(r.filtered_ranges), prohibited_by(r),
-                        grouped(r.not_permitted_ranges)));
+        return out.failed(Kind::nothing,
+                          fmt::format("nothing recorded: {} executed in {} ranges; the unit was not permitted ({}) to "
+                                      "trace the {} that it was programmed to trace; check --view-range, "
+                                      "--exclude-range, --registers, --authentication, --unit-power and --os-lock",
+                                      counted(r.instructions, "instruction"), grouped(r.filtered_ranges),
+                                      prohibited_by(r), grouped(r.not_permitted_ranges)));
     if (r.ranges == 0 && r.filtered_ranges != 0)
         return out.failed(Kind::nothing,
                           fmt::format("nothing recorded: {} executed in {} ranges, none of which the unit was "
-                                      "programmed to trace; look at --view-range, --exclude-range and --registers",
+                                      "programmed to trace; check --view-range, --exclude-range and --registers",
                                       counted(r.instructions, "instruction"), grouped(r.filtered_ranges)));
     if (r.ranges == 0)
         return out.failed(

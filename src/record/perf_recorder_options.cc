@@ -99,7 +99,7 @@ Status check(const PerfRecorderOptions& o) {
         return wrong("--per-thread goes with neither --context-id nor --timestamps: perf sets neither there");
     const std::vector<RegisterValue> registers = o.units->registers(o.unit, perf::cs_etm_trace_id(0));
     const perf::CsEtmBlock* const block = perf::cs_etm_block_for(registers);
-    if (block == nullptr) return wrong(fmt::format("perf.data has no form for the unit {}", o.units->name()));
+    if (block == nullptr) return wrong(fmt::format("perf.data cannot describe the unit {}", o.units->name()));
     const RegisterValue* const config = find_register(registers, "TRCCONFIGR");
     if (config != nullptr && (config->value & perf::CsEtmTerms::other_trcconfigr_bits()) != 0)
         return wrong(fmt::format("TRCCONFIGR {:#x}: perf programs no such unit, and its file cannot describe one",

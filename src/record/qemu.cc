@@ -211,7 +211,7 @@ Result<fs::path> find_plugin() {
     const std::vector<fs::path> places{folder / "lib" / "waymark" / name, folder / "lib" / name};
     for (const fs::path& place : places)
         if (fs::exists(place, error)) return place;
-    return Error{Errc::not_found, fmt::format("{} was not found as {} or {}; build or install Waymark as a whole", name,
+    return Error{Errc::not_found, fmt::format("{} was not found as {} or {}; build or install all of Waymark", name,
                                               places[0].string(), places[1].string())};
 }
 

@@ -95,7 +95,7 @@ public:
             out_.notes.emplace_back("costs of tasks are not compared: samples do not record tasks");
         compare_user_data();
 
-        constexpr std::string_view not_more = "what is decoded must not be more than what executed";
+        constexpr std::string_view not_more = "the decoded number must not be greater than the executed one";
         if (!truth_.traced) out_.notes.push_back(fmt::format("the unit traced only part of the run: {}", not_more));
         if (totals.lost != 0)
             out_.notes.push_back(

@@ -151,7 +151,7 @@ void check_effects(DpuOptions& o) {
     for (const Service service : all_services)
         if (o.routines[static_cast<std::size_t>(service)] && !routed[static_cast<std::size_t>(service)])
             o.warnings.push_back(
-                fmt::format("the routine of {} never runs: no field of DP_CR leads there", name(service)));
+                fmt::format("the routine of {} never runs: no field of DP_CR selects it", name(service)));
     if (eonce_requests)
         o.warnings.emplace_back(
             "DP_CR.EIS routes interrupt requests of the EOnCE, and the EOnCE of a recorded program makes none");

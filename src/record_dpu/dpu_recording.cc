@@ -36,8 +36,8 @@ std::string nothing_ran(const Ending& ending) {
         return out + fmt::format("; it was ended by {}", signal_name(ending.code));
     if (ending.code != 0)
         out += fmt::format(
-            ", and QEMU exited with {}; it says above why. A program with libraries needs --sysroot, and "
-            "arguments of --qemu have to be QEMU's own",
+            ", and QEMU exited with {}; its message is above. A program with libraries needs --sysroot, and arguments "
+            "of --qemu must be options of QEMU",
             ending.code);
     return out;
 }

@@ -155,7 +155,7 @@ Result<DpuTruth> dpu_truth_from_text(const std::string& text, const std::string&
                                      line.substr(0, 60))};
     }
     if (!reader.whole())
-        return Error{Errc::bad_format, fmt::format("{}: is no truth of a DPU recording; record again", name)};
+        return Error{Errc::bad_format, fmt::format("{}: is not the truth of a DPU recording; record again", name)};
     return std::move(reader.truth);
 }
 

@@ -186,8 +186,8 @@ private:
                 else if (std::find(std::begin(classes), std::end(classes), word) != std::end(classes))
                     out_.eonce.emplace_back(word);
                 else
-                    return bad(fmt::format("'{}' is no class of the EOnCE; there are {}, TCOUNT and TCNTEXT", word,
-                                           fmt::join(classes, ", ")));
+                    return bad(fmt::format("'{}' is not a class of the EOnCE; the classes are {}, TCOUNT and TCNTEXT",
+                                           word, fmt::join(classes, ", ")));
             }
             return Nothing{};
         }
@@ -212,7 +212,7 @@ private:
         step.line = line_;
         if (step.items.empty()) step.context = now_;
         if (many) {
-            if (words.empty()) return bad("expected 'cycles N', and what happens in them, as in 'cycles 100 VLES=80'");
+            if (words.empty()) return bad("expected 'cycles N' and the events in them, as in 'cycles 100 VLES=80'");
             WM_ASSIGN_OR_RETURN(step.cycles, number(words[0], most_cycles, "number of cycles"));
             if (step.cycles == 0) return bad("no cycles: expected at least 1");
             if (!step.items.empty() || !step.writes.empty() || step.sample)
@@ -250,7 +250,7 @@ private:
         if (kind == std::end(kind_names)) {
             std::string all;
             for (const KindName& k : kind_names) all += fmt::format("{}{}", all.empty() ? "" : ", ", k.name);
-            return bad(fmt::format("'{}' is no kind of item; there are {}", words[0], all));
+            return bad(fmt::format("'{}' is not a kind of item; the kinds are {}", words[0], all));
         }
         if (next_.items.empty()) before_ = now_;
         EonceItem out;
@@ -287,7 +287,7 @@ private:
             else if (words[0].substr(0, equals) == "ext")
                 out.ext = static_cast<std::uint32_t>(value);
             else
-                return bad(fmt::format("'{}' is nothing of an item; expected count=N or ext=N", words[0]));
+                return bad(fmt::format("'{}' is not a property of an item; expected count=N or ext=N", words[0]));
         }
         if (!words.empty()) {
             WM_ASSIGN_OR_RETURN(now_, context(words));
@@ -578,7 +578,7 @@ Result<StimulusRun> run_stimulus(const dpu::RegisterProgram& program, const DpuS
                                  const std::filesystem::path& folder) {
     std::error_code error;
     if (std::filesystem::exists(folder, error) && !std::filesystem::is_empty(folder, error))
-        return Error{Errc::usage, fmt::format("{} is there and not empty; name a new folder", folder.string())};
+        return Error{Errc::usage, fmt::format("{} exists and is not empty; name a new folder", folder.string())};
     if (folder.has_parent_path()) std::filesystem::create_directories(folder.parent_path(), error);
     if (error) return Error{Errc::unreadable, fmt::format("cannot create {}: {}", folder.string(), error.message())};
     WM_ASSIGN_OR_RETURN(const auto placed, capture::PlacedFolder::open(folder.string()));

@@ -372,10 +372,11 @@ private:
                 counted(lost_, "time")));
         if (!problem.empty()) return out.failed(cycle_ == 0 ? Kind::nothing : Kind::cut_off, problem);
         if (changed_)
-            return out.failed(Kind::cut_off,
-                              fmt::format("recording stopped: code at {:#x}, which had executed, changed; what came up "
-                                          "to there is recorded",
-                                          *changed_));
+            return out.failed(
+                Kind::cut_off,
+                fmt::format(
+                    "recording stopped: code at {:#x}, which had executed, changed; the run up to there is recorded",
+                    *changed_));
         if (!began_)
             return out.failed(Kind::nothing, fmt::format("nothing recorded: execution never reached --start-at {}",
                                                          options_.start_at));

@@ -93,8 +93,9 @@ Result<ReportSize> write_report(const Answers& answers, const ReportOptions& opt
         for (Part& part : parts)
             if (part.limit > 1 && (largest == nullptr || part.packed.size() > largest->packed.size())) largest = &part;
         if (largest == nullptr)
-            return Error{Errc::usage, fmt::format("the names of functions alone take more than the {} bytes asked for",
-                                                  options.most_bytes)};
+            return Error{Errc::usage,
+                         fmt::format("the names of functions alone need more than the {} bytes that were requested",
+                                     options.most_bytes)};
         largest->limit /= 2;
         largest->remake();
         // The head mentions the other parts only in a few sentences: it is written again when they fit.

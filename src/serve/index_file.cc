@@ -380,7 +380,7 @@ Status write_index(const fs::path& file, const std::string& identity, const Inde
     for (unsigned i = 0; i < 8; ++i) bytes.push_back(reinterpret_cast<const std::uint8_t*>(&hash)[i]);
     if (bytes.size() > most_file_bytes)
         return Error{Errc::unsupported,
-                     file.string() + ": the index is too large to be kept; --index-every makes it smaller"};
+                     file.string() + ": the index is too large to be stored; --index-every makes it smaller"};
 
     std::error_code none;
     if (file.has_parent_path()) fs::create_directories(file.parent_path(), none);

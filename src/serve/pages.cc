@@ -203,7 +203,7 @@ void Pages::make_reports() {
                     {Finding::Severity::note,
                      fmt::format("This is the beginning of the run: the first {} bytes of each buffer, of up to {}.",
                                  grouped(bytes), grouped(of)),
-                     "Load the page again to see more: reading goes on.",
+                     "Load the page again to see more: reading continues.",
                      {}});
             made = page(*read, steps, std::nullopt, !whole);
         }

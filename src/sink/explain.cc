@@ -114,29 +114,28 @@ private:
                      "the registers were read; no trigger came, or {} was stored after it",
                      stopped || !left ? std::string("too little trace")
                                       : fmt::format("less than the {:#x} words of TRG and one more", *left)),
-                 "check what is to be the trigger, and the way from there to TRIGIN: the unit's event, the trace bus, "
-                 "the "
-                 "cross-trigger channels",
+                 "check what makes the trigger, and the path from there to TRIGIN: the unit's event, the trace bus, "
+                 "the cross-trigger channels",
                  "3.2");
         }
         const bool ft_stopped = bit("FFSR", Ffsr::ft_stopped) && bit("CTL", Ctl::trace_capt_en);
         if (ft_stopped && !by_trigger && bit("FFCR", Ffcr::stop_on_fl))
             find(TraceEffect::may, "FFCR.StopOnFl",
                  "FFCR.StopOnFl is 1 and the formatter has stopped (FFSR.FtStopped): a flush ended the capture",
-                 "write 0 to FFCR.StopOnFl where flushes are to leave the capture on", "3.3");
+                 "write 0 to FFCR.StopOnFl if flushes must not end the capture", "3.3");
         else if (ft_stopped && !by_trigger) {
             const bool maybe_by_trigger = bit("FFCR", Ffcr::stop_on_trig_evt) && !asked("STS");
-            find(!value("FFCR") || maybe_by_trigger ? TraceEffect::may
-                 : saved_                           ? TraceEffect::note
-                                                    : TraceEffect::stops,
-                 "FFSR.FtStopped",
-                 maybe_by_trigger ? "FFSR.FtStopped is 1: the formatter has stopped; STS, which says whether the "
-                                    "trigger stopped it, is not given"
-                 : value("FFCR")
-                     ? "FFSR.FtStopped is 1: the formatter has stopped and takes no trace"
-                     : "FFSR.FtStopped is 1: the formatter has stopped; FFCR, which says what stops it, is not "
-                       "given",
-                 "write 0 to CTL.TraceCaptEn, wait for STS.TMCReady, and write 1 again", "3.3");
+            find(
+                !value("FFCR") || maybe_by_trigger ? TraceEffect::may
+                : saved_                           ? TraceEffect::note
+                                                   : TraceEffect::stops,
+                "FFSR.FtStopped",
+                maybe_by_trigger ? "FFSR.FtStopped is 1: the formatter has stopped; STS, which says whether the "
+                                   "trigger stopped it, is not given"
+                : value("FFCR")
+                    ? "FFSR.FtStopped is 1: the formatter has stopped and takes no trace"
+                    : "FFSR.FtStopped is 1: the formatter has stopped; FFCR, which selects what stops it, is not given",
+                "write 0 to CTL.TraceCaptEn, wait for STS.TMCReady, and write 1 again", "3.3");
         }
         if (bit("STS", Sts::mem_err))
             find(TraceEffect::stops, "STS.MemErr",
@@ -157,13 +156,12 @@ private:
         }
         const bool on = bit("CTL", Ctl::trace_capt_en);
         if (on && bit("STS", Sts::empty))
-            find(
-                TraceEffect::may, "STS.Empty",
-                fmt::format("STS.Empty is 1: capture is on, and no trace had come when the registers were read{}. Look "
-                            "at what is before the buffer: the ports of the funnel, the replicator's filter, and the "
-                            "sources",
-                            circular() ? "" : ", or, in a FIFO mode, everything was read"),
-                "", "2.2");
+            find(TraceEffect::may, "STS.Empty",
+                 fmt::format(
+                     "STS.Empty is 1: capture is on, and no trace had come when the registers were read{}. Check what "
+                     "is before the buffer: the ports of the funnel, the replicator's filter, and the sources",
+                     circular() ? "" : ", or, in a FIFO mode, everything was read"),
+                 "", "2.2");
         else if (nothing_left() && !saved_)
             find(TraceEffect::may, "RWP",
                  "RWP and RRP are equal and STS.Full is 0: nothing is left to read; nothing was written, or "

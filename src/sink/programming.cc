@@ -109,7 +109,8 @@ flow::ComponentProgram program_of(const SinkSetup& setup) {
     // Two writes: a manual flush stops the capture only if StopOnFl was 1 before (3.3).
     const std::uint32_t stopping = formatter | Ffcr::stop_on_fl;
     out.disable.push_back(write_named(Tmc::ffcr, stopping, "a flush stops the capture"));
-    out.disable.push_back(write_named(Tmc::ffcr, stopping | Ffcr::flush_man, "flush: what the units hold is stored"));
+    out.disable.push_back(
+        write_named(Tmc::ffcr, stopping | Ffcr::flush_man, "flush: trace that is still in the units is stored"));
     out.disable.push_back(wait_named(Tmc::ffcr, Ffcr::flush_man, 0, "until the flush is done"));
     out.disable.push_back(wait_named(Tmc::sts, Sts::ready, Sts::ready, "until everything is in the buffer"));
     out.release.push_back(write_named(Tmc::ctl, 0, "disable"));

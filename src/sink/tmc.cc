@@ -116,7 +116,7 @@ std::string Tmc::write_register(std::uint32_t offset, std::uint32_t value) {
         case mode:
             if (std::string wrong = only_disabled(); !wrong.empty()) return wrong;
             if (value > 2 || (value == 2 && config_.kind != SinkKind::etf))
-                return fmt::format("MODE {} is no mode of a {}; write 0 (circular){}", value, name(config_.kind),
+                return fmt::format("MODE {} is not a mode of a {}; write 0 (circular){}", value, name(config_.kind),
                                    config_.kind == SinkKind::etf ? ", 1 (software FIFO) or 2 (hardware FIFO)"
                                                                  : " or 1 (software FIFO)");
             mode_ = static_cast<Mode>(value);
@@ -145,7 +145,7 @@ std::string Tmc::write_register(std::uint32_t offset, std::uint32_t value) {
             return {};
         case ffcr: {
             if (is_fifo() && (value & (Ffcr::trig_on_trig_evt | Ffcr::stop_on_trig_evt | Ffcr::f_on_trig_evt)) != 0)
-                return "TrigOnTrigEvt, StopOnTrigEvt and FOnTrigEvt go with circular buffer mode only; write 0 to them";
+                return "TrigOnTrigEvt, StopOnTrigEvt and FOnTrigEvt are only for circular buffer mode; write 0 to them";
             if (capt_en_ && state_ == State::running && ((value ^ ffcr_) & (Ffcr::en_ft | Ffcr::en_ti)) != 0)
                 return "EnFt and EnTI change only while the formatter is stopped (FFSR.FtStopped)";
             if ((value & Ffcr::en_ti) != 0 && (value & Ffcr::en_ft) == 0)
@@ -154,7 +154,7 @@ std::string Tmc::write_register(std::uint32_t offset, std::uint32_t value) {
             if ((value & Ffcr::flush_man) != 0 && state_ == State::running) flush_completed(true);
             if ((value & Ffcr::drain_buffer) != 0 && (config_.kind != SinkKind::etf || state_ != State::stopped ||
                                                       mode_ != Mode::circular || (ffcr_ & Ffcr::en_ft) == 0))
-                return "DrainBuffer works on a stopped ETF in circular buffer mode with EnFt alone";
+                return "DrainBuffer works only on a stopped ETF in circular buffer mode with EnFt alone";
             return {};
         }
         case pscr: pscr_ = value; return {};

@@ -163,7 +163,7 @@ Decision<SysRegAccess> check_register_access(const State& s, std::string_view na
     const auto absent = [](std::string_view feature) {
         return Decision<SysRegAccess>{
             SysRegAccess::UNDEFINED,
-            {"2", "the register comes with a feature that is not implemented", {{{feature, 0}}}}};
+            {"2", "the register belongs to a feature that is not implemented", {{{feature, 0}}}}};
     };
     if (name == PmsnevfrEl1::name && !s.arch.fn_e) return absent("FEAT_SPE_FnE");
     if (name == PmsdsfrEl1::name && !s.arch.fds) return absent("FEAT_SPE_FDS");

@@ -293,7 +293,7 @@ private:
 
     void ownership() {
         if (s_.arch.el2 && r_.mdcr_el2.e2pb == 0b01)
-            add(Weight::note, "2.8", "a reserved value; the functions take it for 'EL1 owns the buffer'",
+            add(Weight::note, "2.8", "a reserved value; the functions treat it as 'EL1 owns the buffer'",
                 {{"MDCR_EL2.E2PB", 0b01}}, 0b11);
         if (given(PmbidrEl1::name) && r_.pmbidr_el1.p)
             add(Weight::note, "2.7", "as read, the exception level that read it may not program the buffer",

@@ -174,7 +174,7 @@ Status ModelConfig::check() const {
                 fmt::format("PMSIDR_EL1.{} is {:d}, but the architecture says {:d}", f.field, f.has, f.arch));
     if (arch.version < Version::v1_2 && (id.pbt || id.fn_e))
         return unsupported("PMSIDR_EL1.PBT and FnE come with v1.2");
-    if (arch.version < Version::v1_4 && id.fds) return unsupported("PMSIDR_EL1.FDS comes with v1.4");
+    if (arch.version < Version::v1_4 && id.fds) return unsupported("PMSIDR_EL1.FDS needs v1.4");
 
     const auto one_of = [](std::uint8_t value, std::initializer_list<std::uint8_t> list) {
         return std::find(list.begin(), list.end(), value) != list.end();

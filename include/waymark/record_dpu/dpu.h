@@ -144,7 +144,7 @@ private:
     std::vector<std::pair<std::uint8_t, std::uint32_t>> user_data_;
     OutputLock lock_;
     DpuRecorded sums_;
-    std::string ended_ = "not yet, for it is still being recorded, or the recorder was killed";
+    std::string ended_ = "not yet, because it is still being recorded, or the recorder was killed";
     bool stopped_ = false, finished_ = false, made_folder_ = false, earlier_aside_ = false;
     std::optional<Error> failure_;
 };

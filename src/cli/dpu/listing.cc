@@ -44,7 +44,7 @@ struct MessageCounts {
 };
 
 std::string differences_too_wide(const dpu::Totals& totals) {
-    return fmt::format("{} in which a counter went down by 2^30 or more: {}", counted(totals.wide, "interval"),
+    return fmt::format("{} in which a counter decreased by 2^30 or more: {}", counted(totals.wide, "interval"),
                        analysis::wide_means);
 }
 
@@ -157,7 +157,7 @@ ordered_json describe(const DpuInput& input, const doctor::DpuSums& sums, const 
         info["problems"].push_back(std::move(left_out));
     if (d.totals.wide != 0) info["problems"].push_back(differences_too_wide(d.totals));
     if (d.cut || input.missing_bytes() != 0)
-        info["problems"].push_back("the file of the buffer is cut; give the whole one to see the rest");
+        info["problems"].push_back("the file of the buffer is cut; give the whole file to see the rest");
     return info;
 }
 

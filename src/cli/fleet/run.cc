@@ -20,9 +20,9 @@ namespace {
 Result<std::unique_ptr<FleetDecoding>> decoding_of(const fleet::JobFolder& job) {
     WM_ASSIGN_OR_RETURN(const fleet::Manifest manifest, fleet::read_manifest(job));
     if (manifest.version != WAYMARK_VERSION)
-        return Error{Errc::usage, fmt::format("{} was planned with waymark {}, and this is {}: use that one, or plan a "
-                                              "job anew",
-                                              job.path().string(), manifest.version, WAYMARK_VERSION)};
+        return Error{Errc::usage,
+                     fmt::format("{} was planned with waymark {}, and this is {}: use that version, or plan a new job",
+                                 job.path().string(), manifest.version, WAYMARK_VERSION)};
     return FleetDecoding::read(manifest.options);
 }
 
