@@ -29,10 +29,19 @@ void FlowCalls::consume(const flow::Batch& batch, FlowCounts& counts) {
         ranges(batch, at, to, counts);
         at = to;
     };
-    for (const flow::Event& e : batch.events) {
-        up_to(e.before);
+    const auto take = [&](const flow::Event& e) {
         if (CallObserver* const observer = stacks_.observer()) observer->happened(now(), e);
         event(e.what, counts);
+    };
+    for (const flow::Event& e : batch.events) {
+        up_to(e.before);
+        if (const auto* exception = std::get_if<flow::Exception>(&e.what)) {
+            flow::Event named = e;
+            std::get<flow::Exception>(named.what).type = &code_.type_of(*exception);
+            take(named);
+        } else {
+            take(e);
+        }
     }
     up_to(batch.ranges.size());
     flush();

@@ -1,11 +1,16 @@
 #include "waymark/analysis/flow_code.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 
 #include "flow_functions.h"
+#include "waymark/image/system_calls.h"
 #include "waymark/isa/decode_instr.h"
 
 namespace waymark::analysis {
@@ -27,6 +32,24 @@ bool returns_twice(std::string_view name) {
 bool unwinds(std::string_view name) {
     constexpr std::array<std::string_view, 2> names{"_Unwind_Resume", "__cxa_end_cleanup"};
     return is_one_of(name, names);
+}
+
+/// The type for one system call, in static storage.
+const flow::ExceptionType& as_system_call(const flow::ExceptionType& type, const image::SystemCall& call) {
+    struct Types {
+        std::mutex mutex;
+        std::map<std::tuple<flow::ExceptionType, std::uint32_t, bool>, std::pair<std::string, flow::ExceptionType>> all;
+    };
+    static Types types;
+    const std::scoped_lock lock(types.mutex);
+    const auto [at, fresh] = types.all.try_emplace({type, call.number, call.aarch64});
+    auto& [name, made] = at->second;
+    if (fresh) {
+        name = call.name().empty() ? fmt::format("system call {}", call.number)
+                                   : fmt::format("system call {}", call.name());
+        made = {type.number, flow::ExceptionClass::supervisor_call, name};
+    }
+    return made;
 }
 
 }  // namespace
@@ -108,6 +131,21 @@ Arrival FlowCode::place(std::uint64_t address) {
 FunctionId FlowCode::exception(const flow::ExceptionType& type) {
     const std::scoped_lock lock(mutex_);
     return number({CodeFunction::Kind::exception, 0, type});
+}
+
+const flow::ExceptionType& FlowCode::type_of(const flow::Exception& exception) {
+    const flow::ExceptionType& type = *exception.type;
+    const bool call = type.kind == flow::ExceptionClass::supervisor_call || type.kind == flow::ExceptionClass::call;
+    if (!call || !exception.preferred_return || !symbols_.are_for_linux()) return type;
+    const std::scoped_lock lock(mutex_);
+    const auto [at, fresh] = system_calls_.try_emplace({&type, exception.preferred_return->value}, &type);
+    for (unsigned state = 0; fresh && state < image::SpaceFilter::states; ++state)
+        if (const auto found = image::system_call_before(memory_, image::SpaceFilter::space(state), symbols_,
+                                                         *exception.preferred_return)) {
+            at->second = &as_system_call(type, *found);
+            break;
+        }
+    return *at->second;
 }
 
 FunctionId FlowCode::known_elsewhere(const CodeFunction& function) {

@@ -36,7 +36,7 @@ void FlowSink::consume(const flow::Batch& batch, FlowCounts& counts) {
         if (range.cycles != flow::no_cycles) counts.cycles += range.cycles;
     }
     for (const flow::Event& event : batch.events)
-        if (const auto* e = std::get_if<flow::Exception>(&event.what)) ++counts.exceptions[*e->type].times;
+        if (const auto* e = std::get_if<flow::Exception>(&event.what)) ++counts.exceptions[code_.type_of(*e)].times;
 }
 
 void FlowSink::take_counts(const flow::EdgeCounts& edges) {

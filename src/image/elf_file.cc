@@ -284,6 +284,12 @@ struct ElfFile::State {
         }
         return result;
     }
+    /// The bytes of a section as far as the file has them.
+    [[nodiscard]] Bytes contents(const GElf_Shdr& h) const {
+        const Bytes rest =
+            file.bytes.subspan(static_cast<std::size_t>(std::min<std::uint64_t>(h.sh_offset, file.bytes.size())));
+        return rest.first(static_cast<std::size_t>(std::min<std::uint64_t>(h.sh_size, rest.size())));
+    }
     void place_sections();
     /// Whether a section that should contain code is empty: `objcopy --only-keep-debug` writes such files.
     [[nodiscard]] bool is_debug_only() const {
@@ -723,40 +729,74 @@ std::vector<ElfFile::CodePiece> ElfFile::code() const {
     return out;
 }
 
+namespace {
+
+struct Note {
+    std::string_view name;  // without the NUL at its end
+    std::uint32_t type{};
+    Bytes contents;
+    Bytes up_to_end;  // the note itself, without padding
+};
+
+/// Calls `each` with a note of a note section and its offset there, until it returns true.
+template <class Each>
+bool any_note(Bytes notes, const Each& each) {
+    constexpr std::size_t lengths_bytes = 12;  // lengths of name and contents, and the type
+    const auto padded = [](std::uint64_t bytes) { return (bytes + 3) & ~std::uint64_t{3}; };
+    for (std::uint64_t at = 0; notes.size() >= lengths_bytes;) {
+        std::array<std::uint32_t, 3> lengths{};
+        std::memcpy(lengths.data(), notes.data(), sizeof lengths);
+        const auto [name_bytes, contents_bytes, type] = lengths;
+        const std::uint64_t begin = lengths_bytes + padded(name_bytes), whole = begin + padded(contents_bytes);
+        if (whole > notes.size()) break;
+        std::string_view name(reinterpret_cast<const char*>(notes.data()) + lengths_bytes, name_bytes);
+        if (name.ends_with('\0')) name.remove_suffix(1);
+        const auto first = static_cast<std::size_t>(begin);
+        if (each(Note{name, type, notes.subspan(first, contents_bytes), notes.first(first + contents_bytes)}, at))
+            return true;
+        notes = notes.subspan(static_cast<std::size_t>(whole));
+        at += whole;
+    }
+    return false;
+}
+
+}  // namespace
+
 std::optional<ElfFile::BuildId> ElfFile::build_id() const {
-    constexpr std::size_t head_bytes = 16;  // lengths of name and ID, type, and the name `GNU`
-    const Bytes file = state_->file.bytes;
+    std::optional<BuildId> out;
     for (const auto& section : state_->sections()) {
         const auto& h = section.header;
         if (h.sh_type != SHT_NOTE || (h.sh_flags & SHF_ALLOC) == 0) continue;
-        Bytes notes = file.subspan(static_cast<std::size_t>(std::min<std::uint64_t>(h.sh_offset, file.size())));
-        notes = notes.first(static_cast<std::size_t>(std::min<std::uint64_t>(h.sh_size, notes.size())));
-        std::uint64_t at = 0;
-        while (notes.size() >= head_bytes) {
-            std::array<std::uint32_t, 3> lengths{};
-            std::memcpy(lengths.data(), notes.data(), sizeof lengths);
-            const auto [name_bytes, id_bytes, type] = lengths;
-            const auto padded = [](std::uint64_t bytes) { return (bytes + 3) & ~std::uint64_t{3}; };
-            const std::uint64_t whole = 12 + padded(name_bytes) + padded(id_bytes);
-            if (whole > notes.size()) break;
-            if (type == NT_GNU_BUILD_ID && name_bytes == 4 && std::memcmp(notes.data() + 12, "GNU", 4) == 0 &&
-                id_bytes != 0)
-                return BuildId{h.sh_addr + at, notes.first(head_bytes + id_bytes), notes.subspan(head_bytes, id_bytes)};
-            notes = notes.subspan(static_cast<std::size_t>(whole));
-            at += whole;
-        }
+        const auto is_build_id = [&](const Note& note, std::uint64_t at) {
+            if (note.type != NT_GNU_BUILD_ID || note.name != "GNU" || note.contents.empty()) return false;
+            out = BuildId{h.sh_addr + at, note.up_to_end, note.contents};
+            return true;
+        };
+        if (any_note(state_->contents(h), is_build_id)) break;
     }
-    return std::nullopt;
+    return out;
+}
+
+bool ElfFile::is_for_linux() const {
+    if (state_->header.e_ident[EI_OSABI] == ELFOSABI_LINUX) return true;
+    for (const auto& section : state_->sections()) {
+        const auto& h = section.header;
+        if (h.sh_type == SHT_PROGBITS && section.name == ".interp") return true;
+        const auto says_so = [](const Note& note, std::uint64_t) {
+            constexpr std::array<std::uint8_t, 4> linux_tag{ELF_NOTE_OS_LINUX};
+            if (note.name == "GNU" && note.type == NT_GNU_ABI_TAG)
+                return std::equal(linux_tag.begin(), linux_tag.end(), note.contents.begin(),
+                                  note.contents.begin() + std::min<std::ptrdiff_t>(4, std::ssize(note.contents)));
+            return note.name == "Android" || note.name == "Go";
+        };
+        if (h.sh_type == SHT_NOTE && any_note(state_->contents(h), says_so)) return true;
+    }
+    return false;
 }
 
 Bytes ElfFile::attributes() const {
-    const Bytes file = state_->file.bytes;
-    for (const auto& section : state_->sections()) {
-        const auto& h = section.header;
-        if (h.sh_type != SHT_ARM_ATTRIBUTES || h.sh_offset > file.size()) continue;
-        const Bytes rest = file.subspan(static_cast<std::size_t>(h.sh_offset));
-        return rest.first(static_cast<std::size_t>(std::min<std::uint64_t>(h.sh_size, rest.size())));
-    }
+    for (const auto& section : state_->sections())
+        if (section.header.sh_type == SHT_ARM_ATTRIBUTES) return state_->contents(section.header);
     return {};
 }
 

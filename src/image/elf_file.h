@@ -113,6 +113,9 @@ public:
     [[nodiscard]] std::vector<CodePiece> code() const;
     /// nullopt if it has no build ID in loaded memory.
     [[nodiscard]] std::optional<BuildId> build_id() const;
+    /// Whether it is a program or library for Linux: it names a program interpreter, or the Linux ABI, or has a note of
+    /// Android or Go.
+    [[nodiscard]] bool is_for_linux() const;
     /// Contents of section .ARM.attributes (type SHT_ARM_ATTRIBUTES); empty if there is none.
     [[nodiscard]] Bytes attributes() const;
 

@@ -149,6 +149,7 @@ struct Symbols::State {
         std::uint64_t first{}, last{}, offset{};
     };
     std::shared_ptr<const Symbols> base;  // null if there is none
+    bool for_linux = false;
     std::deque<HeldArea> areas;
     mutable std::vector<const HeldArea*> sorted_areas;
 
@@ -206,6 +207,7 @@ void Symbols::add(std::string linkage_name, Address address, std::uint64_t bytes
 std::size_t Symbols::State::add_elf(const ElfFile& elf, std::uint64_t load_bias) {
     const std::uint64_t mask = elf.is_32_bit() ? std::numeric_limits<std::uint32_t>::max() : highest;
     std::size_t added = 0;
+    for_linux |= elf.is_for_linux();
     std::uint64_t demangled_left =
         std::max(elf.file().bytes.size() * most_demangled_per_file_byte, most_demangled_at_least);
     ready = false;
@@ -448,6 +450,8 @@ std::optional<Contents> Symbols::contents(Address address) const {
         return state_->base ? state_->base->contents(address) : std::nullopt;
     return (after - 1)->contents;
 }
+
+bool Symbols::are_for_linux() const { return state_->for_linux || (state_->base && state_->base->are_for_linux()); }
 
 std::size_t Symbols::size() const { return state_->entries.size() + (state_->base ? state_->base->size() : 0); }
 

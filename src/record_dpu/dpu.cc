@@ -11,8 +11,8 @@
 #include "dpu_wires.h"
 #include "driven_unit.h"
 #include "recorded_images.h"
-#include "system_calls.h"
 #include "waymark/core/file_error.h"
+#include "waymark/image/system_calls.h"
 #include "waymark/record/definition_parts.h"
 #include "waymark/record/files.h"
 #include "waymark/record/truth.h"
@@ -30,6 +30,12 @@ namespace {
 constexpr std::uint32_t os_signal = 1, os_timer = 2, os_first_call = 3, os_last_call = 1019, os_line_0 = 1020,
                         os_readout = 1023;
 constexpr std::uint8_t first_id = 2, last_id = 255;
+
+/// Recorded programs are for 32-bit Arm.
+std::string system_call_name(std::uint32_t number) {
+    const std::string_view name = image::SystemCall{number, false}.name();
+    return name.empty() ? std::to_string(number) : std::string(name);
+}
 
 bool write_all(int file, Bytes bytes) { return write_some(file, bytes) == bytes.size(); }
 

@@ -84,6 +84,9 @@ public:
 
     [[nodiscard]] Arrival place(std::uint64_t address);
     [[nodiscard]] FunctionId exception(const flow::ExceptionType& type);
+    /// The type of an exception by what the code shows: `system call openat` for a supervisor call of a program for
+    /// Linux (image/system_calls.h), else the exception's own type. Lives as long as the process.
+    [[nodiscard]] const flow::ExceptionType& type_of(const flow::Exception& exception);
     /// A function that is already known in another stream.
     [[nodiscard]] FunctionId known_elsewhere(const CodeFunction& function);
     /// By FunctionId.
@@ -115,6 +118,8 @@ private:
     mutable std::map<std::uint64_t, std::uint64_t> cold_parts_;  // address of the function for each part
     std::map<CodeFunction, FunctionId> numbers_;
     std::vector<CodeFunction> functions_;
+    std::map<std::pair<const flow::ExceptionType*, std::uint64_t>, const flow::ExceptionType*>
+        system_calls_;  // by type and preferred return address
 };
 
 }  // namespace waymark::analysis

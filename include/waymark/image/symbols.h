@@ -114,6 +114,9 @@ public:
     /// section.
     [[nodiscard]] std::optional<Contents> contents(Address address) const;
 
+    /// Whether one of the ELF files is a program or library for Linux: its system calls have the numbers of Linux.
+    [[nodiscard]] bool are_for_linux() const;
+
     [[nodiscard]] std::size_t size() const;
     /// All symbols, by address.
     [[nodiscard]] std::vector<Symbol> all() const;
