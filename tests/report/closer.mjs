@@ -235,6 +235,18 @@ if (!(await page.isDisabled('.detail button:has-text("Next faster")'))) {
 }
 check("the link has the call", /pick=\d/.test(await page.evaluate(() => location.hash)));
 
+// ---- a view that is still shown does not replace an address that has just changed
+await go("#/branches", ".view-branches [data-search]");
+await page.evaluate(() => {
+    location.hash = "#/summary";
+    const box = document.querySelector("[data-search]");
+    box.value = "a";
+    box.dispatchEvent(new Event("input", { bubbles: true }));
+});
+await frames();
+await frames();
+check("the address is the new one", /^#\/summary/.test(await page.evaluate(() => location.hash)));
+
 // ---- selecting: by the mouse, by keys, typed, kept, compared
 await go("#/timeline", ".view-timeline canvas");
 await page.evaluate(() => (location.hash = "#/timeline?from=0&to=100"));

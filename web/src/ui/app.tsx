@@ -101,8 +101,13 @@ export function App({ report }: { report: Report }) {
     const main = useRef<HTMLElement>(null);
     const toggleTheme = () => setTheme(theme === "light" ? "dark" : "light");
 
+    // The address as this page last read or wrote it. Another one is a navigation whose event is still to come.
+    const address = useRef(location.hash);
     useEffect(() => {
-        const moved = () => setPlace(placeOf(location.hash));
+        const moved = () => {
+            address.current = location.hash;
+            setPlace(placeOf(location.hash));
+        };
         addEventListener("hashchange", moved);
         return () => removeEventListener("hashchange", moved);
     }, []);
@@ -116,12 +121,13 @@ export function App({ report }: { report: Report }) {
     };
     const keep = (change: Partial<Place>, step = false) => {
         const to = { ...here.current, ...change };
-        if (hashOf(to) === hashOf(here.current)) return;
+        if (hashOf(to) === hashOf(here.current) || location.hash !== address.current) return;
         here.current = to;
         setPlace(to);
         try {
             if (step) history.pushState(null, "", hashOf(to));
             else history.replaceState(null, "", hashOf(to));
+            address.current = location.hash;
         } catch {
             // A browser may limit how often this may be called: the address is then updated later.
         }
