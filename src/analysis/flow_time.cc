@@ -39,9 +39,9 @@ public:
         const bool clock = ticks && options_.ticks_per_second != 0;
         out.axis.unit = clock ? "ns" : ticks ? "ticks" : cycles ? "cycles" : "instructions";
         out.axis.note =
-            ticks    ? fmt::format("Timestamps of the trace{}; between two, time passes with the {} in between.",
+            ticks    ? fmt::format("Timestamps of the trace{}. Between two of them, positions follow the {}.",
                                 clock ? fmt::format(", {} ticks a second", grouped(options_.ticks_per_second))
-                                         : ", of a clock whose frequency is not known",
+                                         : ", in ticks of a clock whose frequency is not known",
                                 cycles ? "cycles" : "instructions")
             : cycles ? "Cycles of each source since its trace began; sources are not aligned."
                      : "Instructions that each source executed since its trace began, not time; sources are not "
@@ -102,7 +102,7 @@ public:
         out.axis.uncertainty = off.usual;
         if (off.most > off.usual)
             out.axis.note +=
-                fmt::format(" The longest stretch between two is {} {}.", grouped(off.most), out.axis.unit);
+                fmt::format(" The longest interval between two is {} {}.", grouped(off.most), out.axis.unit);
         if (left_out != 0) out.axis.note += fmt::format(" {} marks more than can be shown are left out.", left_out);
         std::stable_sort(out.slices.begin(), out.slices.end(), [](const Slice& x, const Slice& y) {
             return std::tuple(x.track, x.begin, x.depth) < std::tuple(y.track, y.begin, y.depth);

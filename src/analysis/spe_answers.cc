@@ -58,7 +58,7 @@ void shared_lines(SpeFill& fill, const Sharing& sharing) {
     Table table;
     table.title = "cache lines that threads share";
     table.note = fmt::format(
-        "lines of {} bytes that several threads use and one writes; false: nobody touches what "
+        "lines of {} bytes that several threads use and one writes; false: no thread uses the bytes that "
         "another writes",
         fill.options.line_bytes);
     table.columns = {Column::text("line"),    Column::text("sharing"),  Column::count("samples"),

@@ -305,14 +305,13 @@ void judge_before_main(View& view, const Answers& answers, const Counts& chosen)
 void judge(View& view, const CoverageOptions& options, const Classes& of) {
     const double percent = 100.0 * static_cast<double>(of.executed) / static_cast<double>(of.all());
     const bool low = percent < *options.fail_under;
-    view.remark(
-        low ? Finding::Severity::bad : Finding::Severity::note,
-        fmt::format("{} of {} {} ran: {:.1f}%, {} {:g}%{}", grouped(of.executed), grouped(of.all()),
-                    options.of == "branches" ? "directions of branches" : options.of, percent,
-                    low ? "less than the" : "at least the", *options.fail_under,
-                    low && of.not_observed != 0 ? fmt::format(" asked for; {} were not observed, and count as not run",
-                                                              grouped(of.not_observed))
-                                                : " asked for"));
+    view.remark(low ? Finding::Severity::bad : Finding::Severity::note,
+                fmt::format("{} of {} {} ran: {:.1f}%, {} --fail-under {:g}{}", grouped(of.executed), grouped(of.all()),
+                            options.of == "branches" ? "directions of branches" : options.of, percent,
+                            low ? "less than" : "which meets", *options.fail_under,
+                            low && of.not_observed != 0
+                                ? fmt::format("; {} were not observed, and count as not run", grouped(of.not_observed))
+                                : ""));
 }
 
 }  // namespace

@@ -192,9 +192,9 @@ std::optional<double> DiffRows::growth_of_itself(const DiffChange& row) const {
 
 void DiffRows::show(View& view) const {
     view.table = table();
-    view.table.title = view.table.empty() ? "no function changed"
-                                          : fmt::format("per function: {}",
-                                                        options_.by == "inclusive" ? "with what it called" : "its own");
+    view.table.title = view.table.empty()
+                           ? "no function changed"
+                           : fmt::format("{} per function", options_.by == "inclusive" ? "total cost" : "self cost");
     const auto sums = [&](std::string_view whose, std::uint64_t before, std::uint64_t after) {
         const std::int64_t change = difference(after, before);
         view.above.push_back(

@@ -24,7 +24,8 @@ Result<std::size_t> find_metric(const Answers& answers, std::string_view name) {
         if (same_word(answers.metrics[m].name, name)) return m;
         list += (list.empty() ? "" : ", ") + answers.metrics[m].name;
     }
-    return Error{Errc::usage, fmt::format("--metric {}: {} has {}", name, answers.capture, list)};
+    return Error{Errc::usage,
+                 fmt::format("--metric: '{}' is not a metric of {}, which has {}", name, answers.capture, list)};
 }
 
 std::string_view path_text(const Answers& answers, Index source) {
