@@ -471,7 +471,7 @@ std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& 
 
 namespace {
 
-/// The code around an address of the kernel is known, so it is a branch whose target is not.
+/// Whether the code around an address of the kernel is known. Then only the target of a branch there is unknown.
 bool has_section_around(const Session& session, Address address) {
     return std::any_of(session.sources.begin(), session.sources.end(), [&](const Source& source) {
         if (source.memory == nullptr) return false;

@@ -168,8 +168,8 @@ struct ModelConfig {
     ModelChoices choices;
 
     /// The programming by Linux for a program at EL0, with jitter, timestamps and CONTEXTIDR_EL2 and without filters:
-    /// EL2 owns the buffer and is the host. `interval`: members of the population from sample to sample, a multiple of
-    /// 256. The caller may change single features.
+    /// EL2 owns the buffer and is the host. `interval`: number of operations from one sample to the next, a multiple
+    /// of 256. The caller may change single features.
     [[nodiscard]] static ModelConfig linux_user(Version version, std::uint32_t interval, const ProfilingBuffer& buffer);
     /// Whether such a unit is possible. `unsupported` names the field and its possible values.
     [[nodiscard]] Status check() const;
