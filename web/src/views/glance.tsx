@@ -167,8 +167,10 @@ function Remarkable({ report, timeline, branches, against }: { report: Report; t
         const gaps = marks.kind.map((_, m) => m).filter((m) => marks.kind[m] === 0 || marks.kind[m] === 5);
         if (gaps.length > 0) {
             const longest = gaps.reduce((a, b) => (marks.end[b]! - marks.begin[b]! > marks.end[a]! - marks.begin[a]! ? b : a));
+            // An overflow of the unit's FIFO has no length.
+            const took = marks.end[longest]! - marks.begin[longest]!;
             out.push({
-                text: `${counted(gaps.length, "gap")} in the trace; the longest: ${timeText(marks.end[longest]! - marks.begin[longest]!, axis.unit, axis.ticksPerSecond)}`,
+                text: `${counted(gaps.length, "gap")} in the trace; ${took > 0 ? `the longest: ${timeText(took, axis.unit, axis.ticksPerSecond)}` : "how much each hides is not known"}`,
                 place: { view: "timeline", ...aroundMoment(timeline, marks.begin[longest]!, marks.end[longest]!) },
             });
         }
@@ -180,10 +182,11 @@ function Remarkable({ report, timeline, branches, against }: { report: Report; t
         const both = b.kind.map((_, i) => i).filter((i) => b.kind[i] === 0 && b.taken[i]! > 0 && b.notTaken[i]! > 0);
         const rarest = both.reduce((best, i) => (best < 0 || Math.min(b.taken[i]!, b.notTaken[i]!) * times(best) < Math.min(b.taken[best]!, b.notTaken[best]!) * times(i) ? i : best), -1);
         const oneOwn = report.hasOwn ? one.filter((i) => report.head.functions.own[b.function[i]!] === 1) : [];
+        const some = oneOwn.length > 0 && oneOwn.length < one.length;
         if (one.length > 0)
             out.push({
-                text: `${counted(one.length, "branch", "branches")} always went the same way${oneOwn.length > 0 ? `, ${grouped(oneOwn.length)} of them in your code` : ""}`,
-                place: { view: "branches", which: "one", own: oneOwn.length > 0 ? "1" : undefined },
+                text: `${counted(one.length, "branch", "branches")} always went the same way${some ? `, ${grouped(oneOwn.length)} of them in your code` : ""}`,
+                place: { view: "branches", which: "one", own: some ? "1" : undefined },
             });
         if (rarest >= 0) {
             const seldom = Math.min(b.taken[rarest]!, b.notTaken[rarest]!);
