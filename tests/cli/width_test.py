@@ -53,6 +53,17 @@ class Width(unittest.TestCase):
                     if not line.startswith("waymark: "):
                         self.assertLessEqual(len(line), COLUMNS, line)
 
+    def test_no_line_of_a_fleet_is_wider(self):
+        self.shown("fleet plan loop sort/capture -o job --image sort/sort.elf")
+        for arguments in ("fleet local job", "fleet status job", "fleet merge job"):
+            with self.subTest(arguments):
+                shown = self.shown(arguments).splitlines()
+                if "status" not in arguments:
+                    self.assertTrue(any("cost of a capture" in line for line in shown), shown)
+                for line in shown:
+                    if not line.startswith("waymark: "):
+                        self.assertLessEqual(len(line), COLUMNS, line)
+
     def test_shares_stay(self):
         for command in ("profile", "profile --by instruction", "profile --by block", "coverage", "coverage --by function",
                         "branches", "loops"):

@@ -30,9 +30,8 @@ void print_outcome(Output& out, const fleet::MergeOutcome& m, std::size_t most) 
               elapsed_text(m.processor_seconds), size_text(m.memory_bytes));
     if (!m.spread.empty()) {
         out.print(
-            "\ncost of a capture (least, median, most), and how far profiles are apart (0: alike, 1: nothing in "
-            "common; "
-            "median), by program:\n");
+            "\nby program: cost of a capture (least, median, most); the median distance between\n"
+            "profiles (0: alike, 1: nothing in common)\n");
         print_some(out, m.spread.size(), most, [&](std::size_t n) {
             const fleet::ProgramSpread& s = m.spread[n];
             out.print("  {}: {}; {}, {}, {}; {}\n", s.program.empty() ? "(not known)" : s.program,
