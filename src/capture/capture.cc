@@ -52,15 +52,28 @@ std::string to_string(const Peculiarity& peculiarity) {
     return fmt::format("{}: {}. {}.", peculiarity.found, peculiarity.means, advice);
 }
 
+namespace {
+
+/// The part of its trace that a buffer still holds after it wrapped.
+std::string kept_of(const Buffer& buffer) {
+    if (buffer.overwritten == 0)
+        return buffer.length ? fmt::format("it holds the last {} of trace, and how much was overwritten is not known",
+                                           counted(*buffer.length, "byte"))
+                             : "older trace was overwritten, and how much is not known";
+    if (buffer.length)
+        return fmt::format("it holds the last {} of {} of trace", grouped(*buffer.length),
+                           counted(*buffer.length + buffer.overwritten, "byte"));
+    return fmt::format("{} of older trace {} overwritten", counted(buffer.overwritten, "byte"),
+                       buffer.overwritten == 1 ? "was" : "were");
+}
+
+}  // namespace
+
 std::vector<std::string> missing_parts(const Buffer& buffer) {
     std::vector<std::string> out;
-    const std::string held = buffer.length ? fmt::format(" the last {} of {}", grouped(*buffer.length),
-                                                         grouped(*buffer.length + buffer.overwritten))
-                                           : fmt::format(" all but the first {}", grouped(buffer.overwritten));
-    if (buffer.overwritten != 0)
-        out.push_back(fmt::format(
-            "buffer {} wrapped: it holds{} bytes of trace. What ran before is not in it; a larger buffer keeps more.",
-            buffer.name, held));
+    if (buffer.wrapped)
+        out.push_back(fmt::format("buffer {} wrapped: {}. What ran before is not in it; a larger buffer keeps more.",
+                                  buffer.name, kept_of(buffer)));
     if (!buffer.begins.empty() && !begins_at_main(buffer.begins))
         out.push_back(fmt::format("the recording began {}: what ran before is not in it.", buffer.begins));
     if (!buffer.ends.empty())

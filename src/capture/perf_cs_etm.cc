@@ -279,6 +279,10 @@ private:
                 const auto [at, fresh] = by_kind.try_emplace({range.raw, unit}, out_.buffers.size());
                 if (fresh) {
                     Buffer buffer;
+                    if (by_kind.size() == 1) {
+                        buffer.wrapped = ring.wrapped;
+                        buffer.overwritten = ring.overwritten;
+                    }
                     buffer.name = owner;
                     if (range.raw && ring.cpu == nobody) buffer.name += fmt::format("_cpu{}", unit);
                     if (range.raw && formatted) buffer.name += "_raw";

@@ -1,6 +1,7 @@
 /// AUX rings of CoreSight trace: which bytes of the file belong to which AUX range (docs/spec/perf-cs-etm.md, section
 /// 1.4), when they were traced, and by which thread.
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
 #include <utility>
@@ -13,6 +14,7 @@ namespace waymark::capture::perf {
 namespace {
 
 constexpr std::uint64_t frame_bytes = 16;
+constexpr std::uint64_t smallest_ring = 4096;  // a page
 
 /// Positions of a ring that were already assigned; ranges never overlap.
 class Covered {
@@ -52,6 +54,7 @@ struct Ring {
     std::optional<std::uint64_t> before{};  // time of the previous AUX record
     std::optional<std::uint64_t> end{};     // end of the ranges so far
     bool lossy = false;                     // trace is missing in that range, or after its last byte
+    bool snapshot = false;                  // a range is marked OVERWRITE
 };
 
 std::uint64_t end_of(std::uint64_t first, std::uint64_t bytes) { return first + std::min(bytes, ~first); }
@@ -241,6 +244,9 @@ CsRings cs_rings(const PerfData& data) {
             there += stop - begin;
         }
         if (!overwrite) range.missing = end - first - there;
+        // Nothing marks a snapshot of an ETR that wrapped, but it then fills the ring, whose size is a power of two.
+        ring.snapshot |= overwrite && aux.bytes != 0;
+        to.wrapped |= overwrite && !range.raw && aux.bytes >= smallest_ring && std::has_single_bit(aux.bytes);
         ring.lossy = marked || next < end || gone;
         ring.end = std::max(ring.end.value_or(0), end);
         to.ranges.push_back(std::move(range));
@@ -252,6 +258,9 @@ CsRings cs_rings(const PerfData& data) {
         const std::uint64_t padding = 7 * rings[r].held.size();
         const std::uint64_t rest = held - rings[r].covered_bytes;
         out.rings[r].uncovered_bytes = rest > padding ? rest : 0;
+        const std::uint64_t end = rings[r].end.value_or(0);
+        if (rings[r].snapshot && end > rings[r].covered_bytes) out.rings[r].overwritten = end - rings[r].covered_bytes;
+        out.rings[r].wrapped |= out.rings[r].overwritten != 0;
     }
     out.unplaced_cpus.assign(unplaced_cpus.begin(), unplaced_cpus.end());
     find_threads(data, out);

@@ -115,6 +115,7 @@ void TraceReader::read_buffer(const IniSection& section) {
     if (const IniEntry* overwritten = single(section, "overwritten"))
         buffer.overwritten =
             number(section, *overwritten, "it is not known whether older trace was replaced").value_or(0);
+    buffer.wrapped = buffer.overwritten != 0;
     if (const IniEntry* begins = single(section, "begins")) buffer.begins = begins->value;
     if (const IniEntry* ends = single(section, "ends")) buffer.ends = ends->value;
     const IniEntry* file = single(section, "file");

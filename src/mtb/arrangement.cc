@@ -139,10 +139,6 @@ private:
         end = std::min<std::uint64_t>(end, buffer().size());
         if (first < end) out_.pieces.push_back({start_ + first, end - first, lost});
     }
-    /// It is not known how many packets were overwritten.
-    void begin_with(std::uint64_t packets) {
-        out_.begins = fmt::format("with the oldest of the newest {} (the buffer wrapped)", counted(packets, "packet"));
-    }
     void order_by_pointer() {
         const std::uint64_t next = pointer();
         // If the watermark equals the size, the pointer wraps and tracing stops before anything is overwritten.
@@ -150,7 +146,7 @@ private:
         if (position_->wrap) {
             piece(next, size_);
             piece(0, next, buffer().size() < size_);
-            begin_with(buffer().size() / packet_bytes);
+            out_.wrapped = true;
             return;
         }
         piece(0, next);
@@ -178,12 +174,13 @@ private:
         const std::uint64_t oldest = seam.oldest * packet_bytes;
         piece(oldest, size_);
         piece(0, oldest);
+        // A buffer without an unwritten word is full. Whether it also wrapped cannot be excluded.
+        out_.wrapped = true;
         if (seam.breaks == 1) {
             out_.problems.push_back(
                 fmt::format("{}; the oldest packet is taken to be at offset {:#x}, the only place where a "
                             "packet cannot follow the one before.",
                             assumed, start_ + oldest));
-            begin_with(taken.packets.size());
         } else {
             out_.problems.push_back(fmt::format(
                 "{}, and {} packet cannot follow the one before, so which is the oldest is not known; they are "

@@ -84,8 +84,9 @@ void add_parts(Account& to, const Session& session) {
     std::uint64_t described = 0;
     const std::optional<capture::RanBefore> ran_before = capture::ran_before(session.capture);
     for (const capture::Buffer& buffer : session.capture.buffers) {
-        if (buffer.overwritten != 0)
-            answers::add(to, {.reason = AccountReason::overwritten, .bytes = buffer.overwritten});
+        if (buffer.wrapped)
+            answers::add(to, {.reason = AccountReason::overwritten,
+                              .bytes = buffer.overwritten != 0 ? std::optional(buffer.overwritten) : std::nullopt});
         if (!buffer.begins.empty())
             answers::add(to, {.reason = AccountReason::before_start,
                               .of = capture::begins_at_main(buffer.begins) ? std::string(answers::at_main) : "",

@@ -9,11 +9,13 @@
 #include "names.h"
 #include "ring_bytes.h"
 #include "waymark/capture/byte_stream.h"
+#include "waymark/capture/snapshot_sinks.h"
 #include "waymark/core/wire.h"
 #include "waymark/image/agreement.h"
 #include "waymark/image/package.h"
 #include "waymark/pipeline/id_register.h"
 #include "waymark/protocol/ring.h"
+#include "waymark/sink/explain.h"
 #include "written_code.h"
 
 namespace waymark::pipeline {
@@ -45,6 +47,7 @@ public:
             session_.sources.push_back(std::move(*source));
         }
         arrange_buffers();
+        note_sinks();
         names_.report_doubtful();
         report_shared_ids();
         return check_builds();
@@ -367,19 +370,46 @@ private:
         if (!dump) return problem(file, dump.error().message + ". Its bytes are read as they lie.");
         protocol::Arrangement found = ring.arrange(*dump);
         for (std::string& text : found.problems) problem(file, std::move(text));
-        // The capture's own statements were reported when it was read.
-        capture::Buffer seen;
-        seen.begins = found.begins;
-        seen.ends = found.ends;
-        for (std::string& text : capture::missing_parts(seen)) problem(file, std::move(text), Problem::Kind::part);
-        if (!found.begins.empty()) buffer.begins = std::move(found.begins);
-        if (!found.ends.empty()) buffer.ends = std::move(found.ends);
         for (const protocol::Arrangement::Piece& piece : found.pieces)
             buffer.parts.push_back({.offset = piece.offset,
                                     .bytes = piece.bytes,
                                     .follows = !piece.lost && !buffer.parts.empty(),
                                     .lost = piece.lost});
+        // The capture's own statements were reported when it was read.
+        capture::Buffer seen{.name = buffer.name, .length = capture::bytes_in(buffer.parts), .wrapped = found.wrapped};
+        seen.ends = found.ends;
+        for (std::string& text : capture::missing_parts(seen)) problem(file, std::move(text), Problem::Kind::part);
+        buffer.wrapped |= found.wrapped;
+        if (!found.ends.empty()) buffer.ends = std::move(found.ends);
         buffer.container = std::make_shared<RingBytes>(capture::byte_file_from_memory(std::move(*dump), file.string()));
+    }
+
+    /// Trace that buffers of the capture do not hold, as the registers of their trace buffers state.
+    void note_sinks() {
+        std::vector<capture::Buffer>& buffers = session_.capture.buffers;
+        const std::filesystem::path& file = session_.capture.path;
+        if (buffers.empty() || (file.filename() != "snapshot.ini" && file.filename() != "contents.ini")) return;
+        const auto sinks = capture::read_snapshot_sinks(file);
+        if (!sinks) return;
+        for (const capture::SinkDevice& device : *sinks) {
+            const auto kind = sink::kind_of(device.type.empty() ? device.name : device.type);
+            if (!kind) continue;
+            std::vector<RegisterValue> registers;
+            for (const capture::Register& r : device.registers) registers.push_back({r.name, r.value, {}, 32});
+            const sink::NotHeld not_held = sink::not_held(*kind, registers);
+            const auto named = std::find_if(buffers.begin(), buffers.end(),
+                                            [&](const capture::Buffer& buffer) { return buffer.name == device.name; });
+            // A buffer of another name is that of the only device.
+            if (named == buffers.end() && (buffers.size() != 1 || sinks->size() != 1)) continue;
+            capture::Buffer& buffer = named != buffers.end() ? *named : buffers.front();
+            // The capture's own statements were reported when it was read.
+            capture::Buffer seen{.name = buffer.name, .length = buffer.length};
+            if (not_held.older && !buffer.wrapped) seen.wrapped = buffer.wrapped = true;
+            if (not_held.later && buffers.back().ends.empty() && buffer.ends.empty())
+                seen.ends = buffer.ends = "when the trigger stopped the buffer (STS.Triggered)";
+            for (std::string& text : capture::missing_parts(seen))
+                problem(file.parent_path(), std::move(text), Problem::Kind::part);
+        }
     }
 
     /// Two sources with one ID in one buffer cannot be distinguished.

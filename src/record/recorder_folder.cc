@@ -81,6 +81,7 @@ Status Recorder::write_ram() {
     if (!buffers_.wrapped()) return Nothing{};
     recorded_.wrapped = true;
     capture::Buffer& buffer = capture_.buffers.back();
+    buffer.wrapped = true;
     buffer.overwritten = buffers_.replaced();
     for (SourceTruth& source : truth_.sources)
         if (std::find(buffer.sources.begin(), buffer.sources.end(), source.source) != buffer.sources.end())

@@ -22,6 +22,12 @@ bool equal_letters(std::string_view a, std::string_view b) {
                       [](unsigned char x, unsigned char y) { return std::toupper(x) == std::toupper(y); });
 }
 
+std::optional<std::uint64_t> value_of(const std::vector<RegisterValue>& registers, std::string_view name) {
+    for (const RegisterValue& r : registers)
+        if (equal_letters(r.name, name)) return r.value;
+    return std::nullopt;
+}
+
 class BufferExplainer {
 public:
     BufferExplainer(SinkKind kind, const std::vector<RegisterValue>& registers, bool saved)
@@ -40,11 +46,7 @@ public:
     }
 
 private:
-    [[nodiscard]] std::optional<std::uint64_t> value(std::string_view name) const {
-        for (const RegisterValue& r : registers_)
-            if (equal_letters(r.name, name)) return r.value;
-        return std::nullopt;
-    }
+    [[nodiscard]] std::optional<std::uint64_t> value(std::string_view name) const { return value_of(registers_, name); }
     std::optional<std::uint64_t> asked(std::string_view name) {
         const auto out = value(name);
         if (!out && std::find(out_.undecided.begin(), out_.undecided.end(), name) == out_.undecided.end())
@@ -230,6 +232,15 @@ std::optional<SinkKind> kind_of(std::string_view type) {
 
 protocol::UnitExplanation explain(SinkKind kind, const std::vector<RegisterValue>& registers, bool saved) {
     return BufferExplainer(kind, registers, saved).explain();
+}
+
+NotHeld not_held(SinkKind kind, const std::vector<RegisterValue>& registers) {
+    const auto bit = [&](std::string_view name, std::uint32_t mask) {
+        return (value_of(registers, name).value_or(0) & mask) != 0;
+    };
+    const bool circular = kind == SinkKind::etb11 || value_of(registers, "MODE").value_or(0) == 0;
+    return {.older = circular && bit("STS", Sts::full),
+            .later = bit("FFCR", Ffcr::stop_on_trig_evt) && bit("STS", Sts::triggered)};
 }
 
 }  // namespace waymark::sink

@@ -261,6 +261,21 @@ TEST(CsRings, ASnapshotEndsAtTheOffset) {
     EXPECT_EQ(range.parts[0].offset, 5008U) << "frames stand where multiples of 16 of the ring are";
     EXPECT_EQ(range.parts[0].bytes, 92U);
     EXPECT_EQ(range.missing, 0U) << "a ring holds what it holds";
+    EXPECT_TRUE(rings.rings[0].wrapped);
+    EXPECT_EQ(rings.rings[0].overwritten, 1008U);
+}
+
+TEST(CsRings, ASnapshotThatHoldsAllOfItsRingDidNotWrap) {
+    PerfData d;
+    d.chunks = {chunk(0, 0, 4096, 5000)};
+    d.aux = {aux(0, 100, 100, AuxRange::overwrite, 10), aux(0, 4080, 3980, AuxRange::overwrite, 20)};
+    EXPECT_FALSE(cs_rings(d).rings[0].wrapped);
+    // An ETR that fills the ring may have wrapped, which no flag of a snapshot says.
+    d.aux = {aux(0, 4096, 4096, AuxRange::overwrite, 10)};
+    EXPECT_TRUE(cs_rings(d).rings[0].wrapped);
+    EXPECT_EQ(cs_rings(d).rings[0].overwritten, 0U);
+    d.aux[0].flags |= cs_etm_raw;
+    EXPECT_FALSE(cs_rings(d).rings[0].wrapped);
 }
 
 TEST(CsRings, BytesAreDecodedOnce) {

@@ -688,6 +688,7 @@ TEST(SnapshotWriter, APartOfTheRunReadsBackAndIsAProblem) {
     const TemporaryFolder folder;
     Capture capture = complete(folder);
     capture.buffers[0].length = 32;
+    capture.buffers[0].wrapped = true;
     capture.buffers[0].overwritten = 1000;
     capture.buffers[0].begins = "where execution first reached 0x8000 (--start-at)";
     capture.buffers[2].ends = "after 10 instructions (--limit)";

@@ -324,6 +324,7 @@ protected:
         capture::Capture capture = capture::raw_capture(trace, std::move(raw));
         // The description says how many bytes were written, and what the buffer lost at its head.
         capture.buffers.front().length = written - head;
+        capture.buffers.front().wrapped = head != 0;
         capture.buffers.front().overwritten = head;
         EXPECT_TRUE(capture::write_snapshot(capture, capture_folder()).has_value());
         pipeline::SessionOptions code;

@@ -110,7 +110,9 @@ class Mtb(unittest.TestCase):
             symbols = ("--symbols", CORPUS / "program.elf")
             info = waymark("info", folder, codes=(0, 3))
             self.assertIn("source MTB_0  MTB, traces cpu_0 (Cortex-M0+)", info)
-            self.assertIn("the oldest of the newest 16 packets", info)
+            self.assertIn("buffer MTB_RAM wrapped: it holds the last 128 bytes of trace", info)
+            self.assertRegex(info, r"lost: [^;\n]*1 overwritten buffer")
+            self.assertNotIn("before the recording began", info)
             for command, shows in (("flow", "main"), ("profile", "SysTick_H"), ("coverage", "3 of 7 functions ran"),
                                    ("exceptions", "PendSV")):
                 with self.subTest(command=command):

@@ -225,6 +225,24 @@ class Sinks(unittest.TestCase):
         self.assertNotRegex(doctor, r"found +(\S+) \1\b")
         self.assertIn("equal as far as it was kept", run(WAYMARK, "verify", folder))
 
+    def test_registers_alone_state_what_the_buffer_lacks(self):
+        """Captures of other tools have the registers of the trace buffer, and nothing else about the run."""
+        for name, options, reason, status in (
+                ("wrapped", (), "overwritten", 0), ("stopped", ("--stop-after-trigger", 64), "after end", 0)):
+            with self.subTest(name):
+                folder, said = self.record(f"registers-{name}", "etmv4", "--from-start", "--sink", "tmc-etb:512", "--trigger-at",
+                                           "fault", *options, "--sync", 256, status=status)
+                ini = folder / "trace.ini"
+                text = re.sub(r"^(overwritten|begins|ends)=.*\n", "", ini.read_text(), flags=re.M)
+                self.assertNotEqual(text, ini.read_text(), said)
+                ini.write_text(text)
+                (row,) = (row for row in account(folder) if row["reason"] == reason)
+                self.assertIsNone(row["bytes"])
+                self.assertIn("decodes in part", run(WAYMARK, "doctor", folder))
+                (device,) = folder.glob("sink_*.ini")
+                device.write_text(re.sub(r"^STS=.*$", "STS=0x4", device.read_text(), flags=re.M))
+                self.assertNotIn(reason, [row["reason"] for row in account(folder)])
+
     def test_the_first_trigger_stays_where_code_changed_after_it(self):
         """The changed code begins a buffer of its own, which has a trigger too."""
         program = self.folder / "changing"

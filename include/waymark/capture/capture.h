@@ -86,7 +86,8 @@ struct Buffer {
     std::optional<std::uint64_t> length{};       ///< number of bytes written to it, if the capture states it
     // The missing part of the run, if the capture states it. With several buffers, the first has the beginning and the
     // last the end.
-    std::uint64_t overwritten{};  ///< bytes of older trace that later trace replaced
+    bool wrapped{};               ///< later trace replaced older trace
+    std::uint64_t overwritten{};  ///< the number of bytes replaced; 0: not known, or not `wrapped`
     std::string begins{},
         ends{};  ///< place in the run, `after 1000 instructions (--limit)`; empty: begin and end of the program
     bool other_sources = false;  ///< undescribed sources may also have bytes in it

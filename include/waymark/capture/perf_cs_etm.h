@@ -70,6 +70,8 @@ struct CsRing {
     std::vector<CsRange> ranges{};    ///< in file order
     std::uint64_t chunk_bytes{};      ///< bytes in its AUXTRACE records
     std::uint64_t uncovered_bytes{};  ///< those in no AUX record's range, although there are AUX records
+    bool wrapped{};                   ///< it is a snapshot, and older trace was or may have been overwritten
+    std::uint64_t overwritten{};      ///< bytes that the ring held once; the trace buffer may have lost others
 };
 struct CsRings {
     std::vector<CsRing> rings{};

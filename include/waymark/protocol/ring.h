@@ -18,7 +18,8 @@ struct Arrangement {
     };
     std::vector<Piece> pieces{};          ///< the oldest first; each continues the one before, or has `lost`
     std::vector<std::string> problems{};  ///< assumptions and contradictions: sentences
-    std::string begins{}, ends{};  ///< where in the run, as in capture::Buffer; empty: nothing is known to be missing
+    bool wrapped{};                       ///< newer trace replaced older trace
+    std::string ends{};  ///< where in the run, as in capture::Buffer; empty: the end is not known to be missing
     friend bool operator==(const Arrangement&, const Arrangement&) = default;
 };
 

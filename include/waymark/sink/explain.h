@@ -21,4 +21,12 @@ namespace waymark::sink {
 [[nodiscard]] protocol::UnitExplanation explain(SinkKind kind, const std::vector<RegisterValue>& registers,
                                                 bool saved = false);
 
+/// What the registers of a stopped buffer state about trace that it does not hold (docs/spec/tmc.md, 2.2 and 3.2).
+struct NotHeld {
+    bool older{};  ///< it wrapped; without MODE, a buffer is taken to be circular
+    bool later{};  ///< the trigger stopped the capture
+};
+/// Registers as for explain(). A missing register states nothing.
+[[nodiscard]] NotHeld not_held(SinkKind kind, const std::vector<RegisterValue>& registers);
+
 }  // namespace waymark::sink
