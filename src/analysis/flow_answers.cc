@@ -122,7 +122,7 @@ void fill_trust(const FlowFunctions& from) {
         functions.estimated = "instructions and calls: samples of branches show which code ran how often";
     else
         functions.exact = "instructions and calls of all that was decoded";
-    if (from.options().lower_bounds && !from.options().sampled) functions.exact += "; of the run they are lower bounds";
+    if (from.options().lower_bounds) functions.exact += "; of the run they are lower bounds";
     if (from.options().cycles)
         functions.estimated =
             "cycles of single instructions, lines and inlined calls: the trace counts cycles of blocks";

@@ -140,7 +140,8 @@ private:
         if (std::any_of(out.account.begin(), out.account.end(), answers::is_known_before))
             ran_before = capture::ran_before(session_.capture);
         if (ran_before) options.ran_before = &*ran_before;
-        options.lower_bounds = answers::completeness(out.account).lower_bounds;
+        const answers::Completeness complete = answers::completeness(out.account);
+        options.lower_bounds = complete.lower_bounds && !complete.estimates;
         options.most_slices = options_.most_slices;
         options.timestamps = options_.axis_of_timestamps;
         options.steps = options_.steps;
@@ -193,8 +194,8 @@ private:
         out.health.push_back(
             {Finding::Severity::note,
              fmt::format("Tracing was turned off and on amid the flow: the trace is of {} of the run. What ran "
-                         "between them is not known, and counts are estimates.",
-                         counted(stretches, "stretch", "stretches")),
+                         "between them is not known, and counts are {}s.",
+                         counted(stretches, "stretch", "stretches"), answers::completeness(out.account).word()),
              "Compare shares, with their intervals; record without strobing, start and stop for counts."});
     }
 

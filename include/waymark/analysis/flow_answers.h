@@ -74,7 +74,7 @@ struct FlowAnswersOptions {
     /// exception. Null: no such file is known.
     std::function<bool(std::uint64_t)> of_user_level{};
     bool lower_bounds = false;  ///< a part of the run is missing, so the results are lower bounds
-    /// Number of stretches of the run in the streams, if the units did not trace between them; counts are then
+    /// Number of stretches of the run in the streams, if the units did not trace between them; shares are then
     /// estimates. 0: the streams were traced without such pauses.
     std::uint64_t stretches = 0;
     bool sampled = false;  ///< the streams are samples of branches
