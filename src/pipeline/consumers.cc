@@ -87,6 +87,7 @@ public:
     }
     void finish() override {
         decoder_->finish();
+        out_.flush();
         ends_.finish();
         packets_ = decoder_->packets();
         decoder_.reset();

@@ -3,8 +3,8 @@
 
 usage: account_test.py WAYMARK SOURCE_FOLDER
 
-The captures are those in examples/ and tests/cli/fixtures, recordings of each unit that miss a part of the run on purpose
-and, where the folder is there, captures of real hardware, bare files too. Of each capture one sentence is expected from
+The captures are those in examples/ and tests/cli/fixtures, recordings of each unit that miss a part of the run on purpose,
+branch stacks and, where the folder is there, captures of real hardware, bare files too. Of each capture one sentence is expected from
 `info`, `flow --format summary`, the views in text, JSON and tsv, `diff`, `doctor`, answers files (whole, and of ranges
 alone), `pgo`, the exports, the report's page, a fleet of this one capture, and, if it is a recording, `verify`. A command
 that gives results without the sentence fails.
@@ -106,6 +106,27 @@ def recordings(folder):
         done = run("record", "-q", *options, "-o", out, "--", program)
         assert done.returncode == 0, f"{name}: {done.stderr}"
         yield out / "dpu.ini" if name.startswith("dpu") else out
+
+
+def branch_stacks(folder):
+    """Text of `perf script`: five samples in a loop. Nothing where there is no compiler for x86-64."""
+    program, text = folder / "x86", folder / "stacks.txt"
+    if shutil.which("gcc") is None or os.uname().machine != "x86_64":
+        return
+    (folder / "p.c").write_text(PROGRAM)
+    subprocess.run(["gcc", "-O1", "-g", "-no-pie", "-Wl,--build-id", "-o", program, folder / "p.c"], check=True)
+    listed = subprocess.run(["objdump", "-d", "--no-show-raw-insn", "--disassemble=work", program], check=True, capture_output=True,
+                            text=True).stdout
+    back = next((int(at, 16), int(to, 16)) for at, to in re.findall(r"^ *(\w+):\s+j[a-z]+ +(\w+) <work\+", listed, re.M)
+                if int(to, 16) < int(at, 16))
+    segments = subprocess.run(["readelf", "-lW", program], check=True, capture_output=True, text=True).stdout
+    offset, address, size = (int(word, 16) for word in re.search(
+        r"LOAD +(0x\w+) (0x\w+) 0x\w+ (0x\w+) 0x\w+ R E", segments).groups())
+    entry = f"{back[0]:#x}/{back[1]:#x}/P/-/-/0"
+    text.write_text(f"x86 100/100 [000] 1.000000: PERF_RECORD_MMAP2 100/100: [{address:#x}({size:#x}) @ {offset:#x} fe:00 1 0]: "
+                    f"r-xp {program}\n" + "".join(f"x86 100/100 [000] 1.00000{n}: {back[1]:x} {' '.join([entry] * 4)}\n"
+                                                  for n in range(1, 6)))
+    yield text
 
 
 def captures(fixtures):
@@ -214,7 +235,7 @@ class Account(unittest.TestCase):
                 use(fixture.parent, fixtures, fixture.name, fixture.name)
             recorded = pathlib.Path(folder) / "recorded"
             recorded.mkdir()
-            for capture in itertools.chain(captures(fixtures), recordings(recorded)):
+            for capture in itertools.chain(captures(fixtures), recordings(recorded), branch_stacks(recorded)):
                 with self.subTest(capture=str(capture)):
                     said = self.sentences(capture, pathlib.Path(folder))
                     by_sentence = {}
