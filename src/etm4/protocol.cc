@@ -419,6 +419,7 @@ public:
                                                      std::string_view) const override {
         const Likeness found = likeness(stretches, config_of(*configuration));
         std::vector<CaptureFinding> out = found.findings(words());
+        if (found.overflows.times != 0) out.push_back(found.overflows.finding("the unit's FIFO overflowed"));
         if (found.unsynchronised_bytes != 0)
             out.push_back({Severity::note,
                            "unsynchronised",

@@ -12,6 +12,7 @@
 #include "waymark/etm4/config.h"
 #include "waymark/etm4/packet.h"
 #include "waymark/protocol/adapters.h"
+#include "waymark/protocol/overflow_finding.h"
 #include "waymark/protocol/protocol.h"
 
 namespace waymark::etm4 {
@@ -34,6 +35,7 @@ struct Likeness : protocol::Likeness {
     std::optional<TraceInfo> info{};  ///< the first
     std::optional<Offset> first_async{};
     bool taken_last{};  ///< the last packet was one taken branch
+    protocol::Overflows overflows{};
 
     template <class P>
     void see(const P& p, wire::Extent at, const protocol::Stretch& stretch) {
@@ -72,6 +74,8 @@ struct Likeness : protocol::Likeness {
             ++markers;
         } else if constexpr (std::is_same_v<P, Q>) {
             ++qs;
+        } else if constexpr (std::is_same_v<P, Overflow>) {
+            overflows.add(stretch.offsets.capture(at.first));
         } else if constexpr (std::is_same_v<P, Ignore>) {
             ++ignored;
         } else if constexpr (std::is_same_v<P, ExceptionReturn>) {

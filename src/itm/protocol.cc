@@ -13,6 +13,7 @@
 #include "waymark/itm/text.h"
 #include "waymark/protocol/adapters.h"
 #include "waymark/protocol/message.h"
+#include "waymark/protocol/overflow_finding.h"
 
 namespace waymark::itm {
 
@@ -115,6 +116,7 @@ bool is_text(const Stimulus& packet) {
 /// The result of parsing: numbers of packets that a unit sends, and of others.
 struct Likeness : protocol::Likeness {
     std::uint64_t syncs{}, timestamps{}, stimuli{}, texts{}, hardware{}, odd{};
+    protocol::Overflows overflows{};
     void see(const Sync&, Extent, const Stretch&) { ++syncs; }
     void see(const ShortTimestamp&, Extent, const Stretch&) { ++timestamps; }
     void see(const LocalTimestamp&, Extent, const Stretch&) { ++timestamps; }
@@ -126,7 +128,7 @@ struct Likeness : protocol::Likeness {
     }
     void see(const HardwareSource& p, Extent, const Stretch&) { ++(is_reserved(p) ? odd : hardware); }
     void see(const Extension& p, Extent, const Stretch&) { odd += p.more || p.hardware ? 1 : 0; }
-    void see(const Overflow&, Extent, const Stretch&) {}
+    void see(const Overflow&, Extent at, const Stretch& stretch) { overflows.add(stretch.offsets.capture(at.first)); }
 
     /// In random bytes about 42 of 100 packets are reserved or have damage before them; in programs it can be only 36.
     /// A synchronisation packet outweighs that in a short stream, and so does text: four in ten random values are
@@ -208,7 +210,10 @@ public:
                                                      const std::vector<Stretch>& stretches,
                                                      std::string_view) const override {
         if (configuration == nullptr) return {};
-        return protocol::likeness<Likeness, Parser>(stretches, config_of(*configuration)).findings(words());
+        const auto found = protocol::likeness<Likeness, Parser>(stretches, config_of(*configuration));
+        std::vector<CaptureFinding> out = found.findings(words());
+        if (found.overflows.times != 0) out.push_back(found.overflows.finding("the unit's FIFO overflowed"));
+        return out;
     }
     [[nodiscard]] std::string how_to_read(std::string_view) const override { return {}; }
     [[nodiscard]] std::string next_step(std::string_view file) const override {

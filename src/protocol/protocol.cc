@@ -1,13 +1,17 @@
 #include "waymark/protocol/protocol.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <utility>
 
+#include "waymark/core/numbers.h"
 #include "waymark/core/result.h"
 #include "waymark/flow/summary.h"
 #include "waymark/protocol/adapters.h"
+#include "waymark/protocol/overflow_finding.h"
 
 namespace waymark::protocol {
 
@@ -158,6 +162,18 @@ std::string upper(std::string_view text) {
     std::string out(text);
     for (char& c : out) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     return out;
+}
+
+CaptureFinding Overflows::finding(std::string_view what) const {
+    return {Severity::warning,
+            "overflow",
+            {},
+            {},
+            first,
+            fmt::format("{} {}", what, counted(times, "time")),
+            "none",
+            "the unit made more trace than the trace bus took",
+            "trace less, or widen the trace port"};
 }
 
 }  // namespace waymark::protocol

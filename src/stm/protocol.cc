@@ -8,6 +8,7 @@
 #include "waymark/core/numbers.h"
 #include "waymark/protocol/adapters.h"
 #include "waymark/protocol/message.h"
+#include "waymark/protocol/overflow_finding.h"
 #include "waymark/stm/message_decoder.h"
 #include "waymark/stm/parser.h"
 #include "waymark/stm/register_reference.h"
@@ -97,12 +98,15 @@ public:
 struct Likeness : protocol::Likeness {
     std::uint64_t syncs{}, versions{}, data{};
     std::set<unsigned> forms{};
+    protocol::Overflows overflows{};
     bool after_sync = false;
     template <class P>
-    void see(const P& packet, Extent, const Stretch&) {
+    void see(const P& packet, Extent at, const Stretch& stretch) {
         if constexpr (std::is_same_v<P, VersionPacket>) {
             versions += after_sync ? 1 : 0;
             forms.insert(packet.version);
+        } else if constexpr (std::is_same_v<P, MasterError> || std::is_same_v<P, GlobalError>) {
+            overflows.add(stretch.offsets.capture(at.first));
         }
         after_sync = std::is_same_v<P, Async>;
         syncs += after_sync ? 1 : 0;
@@ -190,7 +194,10 @@ public:
                                                      const std::vector<Stretch>& stretches,
                                                      std::string_view) const override {
         if (configuration == nullptr) return {};
-        return protocol::likeness<Likeness, Parser>(stretches, config_of(*configuration)).findings(words());
+        const auto found = protocol::likeness<Likeness, Parser>(stretches, config_of(*configuration));
+        std::vector<CaptureFinding> out = found.findings(words());
+        if (found.overflows.times != 0) out.push_back(found.overflows.finding("the unit lost writes"));
+        return out;
     }
     [[nodiscard]] std::string how_to_read(std::string_view) const override { return {}; }
     [[nodiscard]] std::string next_step(std::string_view file) const override {
