@@ -356,10 +356,13 @@ bool FilterSink::decide(Offset offset, std::uint64_t address, std::optional<std:
         return false;
     }
     ++filtered_.passed;
-    // Reports it as if the unit had been programmed to exclude it.
-    if (left_out_) pass_on(offset, flow::TraceOn{flow::TraceOnReason::enabled});
-    left_out_ = false;
+    turn_on(offset);
     return true;
+}
+
+void FilterSink::turn_on(Offset offset) {
+    if (left_out_ || on_) pass_on(offset, flow::TraceOn{flow::TraceOnReason::enabled});
+    left_out_ = on_ = false;
 }
 
 void FilterSink::pass_on(Offset offset, flow::What what) {
@@ -390,7 +393,13 @@ void FilterSink::event(const flow::Event& event) {
                 pass_on(event.offset, event.what);
             } else if constexpr (std::is_same_v<T, Gap> || std::is_same_v<T, flow::TraceOn>) {
                 number_.reset();
-                left_out_ = false;
+                if constexpr (std::is_same_v<T, flow::TraceOn>)
+                    // It may be code that is left out which is traced from here on.
+                    if (e.reason == flow::TraceOnReason::enabled) {
+                        on_ = true;
+                        return;
+                    }
+                left_out_ = on_ = false;
                 pass_on(event.offset, event.what);
             } else if constexpr (std::is_same_v<T, flow::NoMemory> || std::is_same_v<T, flow::Reached>) {
                 if (decide(event.offset, e.address.value, image_at(e.address.value))) pass_on(event.offset, event.what);
@@ -399,7 +408,9 @@ void FilterSink::event(const flow::Event& event) {
             } else if constexpr (std::is_same_v<T, flow::Exception> || std::is_same_v<T, flow::ExceptionReturn> ||
                                  std::is_same_v<T, flow::Atoms> || std::is_same_v<T, flow::Inconsistency> ||
                                  std::is_same_v<T, flow::Cycles>) {
-                if (last_) pass_on(event.offset, event.what);
+                if (!last_) return;
+                if (on_) turn_on(event.offset);
+                pass_on(event.offset, event.what);
             } else {
                 pass_on(event.offset, event.what);
             }

@@ -15,6 +15,7 @@
 #include "support/random.h"
 #include "support/sanitized.h"
 #include "waymark/flow/summary.h"
+#include "waymark/pipeline/account.h"
 #include "waymark/pipeline/flow_answers.h"
 #include "waymark/pipeline/process_survey.h"
 
@@ -247,6 +248,30 @@ TEST_F(PerfCapture, ANameHoldsForItsTime) {
     EXPECT_EQ(selected("t*"), std::pair((Ranges{of_b, of_a, of_a}), true)) << "the last range began as three";
     EXPECT_EQ(selected("one"), std::pair((Ranges{of_a, of_a}), true));
 }
+
+// The unit was on for the whole of the chosen process, however often it was turned on for others.
+class Pauses : public PerfCapture {
+protected:
+    /// How often the unit is said to have been off in process 10, of the processes that ran one after the other.
+    std::uint64_t pauses(const std::vector<std::uint32_t>& ran) {
+        const std::string a = program("a", 1);
+        for (const std::uint32_t process_id : {10U, 20U}) {
+            process(process_id);
+            map(process_id, 0x500040, a, 50);
+        }
+        std::uint64_t time = 0;
+        for (const std::uint32_t process_id : ran) range(0, once(0x500040, process_id), 0, time += 100);
+        Session session = open();
+        EXPECT_TRUE(select_flow(session, {.processes = {"10"}}));
+        const answers::Account account = account_of(session, {session.sources.data()});
+        const auto off = std::find_if(account.begin(), account.end(), [](const answers::AccountRow& row) {
+            return row.reason == answers::AccountReason::off;
+        });
+        return off == account.end() ? 0U : off->times;
+    }
+};
+TEST_F(Pauses, AreNotTraceOfOtherProcesses) { EXPECT_EQ(pauses({10, 20, 20, 20}), 0U); }
+TEST_F(Pauses, AreBetweenTwoRunsOfTheChosenProcess) { EXPECT_EQ(pauses({10, 20, 20, 10}), 1U); }
 
 TEST_F(PerfCapture, MissingFilesAreCounted) {
     const std::string a = program("a", 1);

@@ -115,6 +115,8 @@ private:
     void event(const flow::Event& event);
     void range(const flow::Block& block, const flow::Range& range, Offset base);
     void pass_on(Offset offset, flow::What what);
+    /// Trace goes on here: turned on by the unit, or as if it had been programmed to leave out what is left out.
+    void turn_on(Offset offset);
     /// Whether the code at this place passes.
     [[nodiscard]] bool decide(Offset offset, std::uint64_t address, std::optional<std::uint32_t> image);
     [[nodiscard]] bool wants_now();
@@ -138,6 +140,7 @@ private:
     std::optional<std::uint32_t> number_;  // of the memory
     bool last_ = false;                    // the last range passed
     bool left_out_ = false;                // a range was left out since
+    bool on_ = false;                      // trace was turned on since, and nothing passed yet
     struct Known {
         bool known = false;
         std::optional<std::uint32_t> image{};
