@@ -116,7 +116,7 @@ void add_parts(Account& to, const Session& session) {
 
 }  // namespace
 
-answers::Account flow_account(const Session& session, const std::vector<const Source*>& selected, const Report& report,
+answers::Account part_account(const Session& session, const std::vector<const Source*>& selected,
                               std::span<const DecodedStream> streams) {
     Account out;
     for (const DecodedStream& s : streams) add_stream(out, session, s);
@@ -125,6 +125,12 @@ answers::Account flow_account(const Session& session, const std::vector<const So
             if (const auto filters = source->protocol->filters(source->registers); !filters.empty())
                 answers::add(out,
                              {.reason = AccountReason::filtered, .of = fmt::format("{}", fmt::join(filters, ", "))});
+    return out;
+}
+
+answers::Account flow_account(const Session& session, const std::vector<const Source*>& selected, const Report& report,
+                              std::span<const DecodedStream> streams) {
+    Account out = part_account(session, selected, streams);
     for (const BufferReport& buffer : report.buffers) {
         for (const Damage& damage : damage_in(buffer)) add(out, damage);
         if (buffer.error) answers::add(out, {.reason = AccountReason::cut});

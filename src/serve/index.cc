@@ -301,7 +301,8 @@ void Index::finish() {
 
 std::string why_not_indexed(const pipeline::Session& session, const std::vector<const pipeline::Source*>& selected) {
     using Format = capture::Buffer::Format;
-    if (session.capture.spaces) return "several processes ran, whose code is known only from the beginning on";
+    if (session.capture.spaces)
+        return "which process ran where, and with which code, is known only from the beginning on";
     if (session.capture.strobed || session.capture.sampled) return "it consists of stretches of the run";
     for (const pipeline::Source* source : selected) {
         if (!source->has_flow()) continue;

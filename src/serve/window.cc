@@ -11,11 +11,13 @@
 #include "seekable.h"
 #include "waymark/analysis/flow_answers.h"
 #include "waymark/analysis/flow_sink.h"
+#include "waymark/answers/account.h"
 #include "waymark/answers/costs.h"
 #include "waymark/core/numbers.h"
 #include "waymark/flow/blocks.h"
 #include "waymark/flow/cycle_spread.h"
 #include "waymark/image/disassembly.h"
+#include "waymark/pipeline/account.h"
 #include "waymark/pipeline/flow_answers.h"
 #include "waymark/pipeline/piece_reader.h"
 
@@ -186,6 +188,7 @@ public:
         return {&part_, source_.label(), source_.configuration->waypoints(), buffer_.name, &timeline_, &steps_};
     }
     [[nodiscard]] const pipeline::Source& source() const { return source_; }
+    [[nodiscard]] const std::string& buffer() const { return buffer_.name; }
     [[nodiscard]] const FlowSink& part() const { return part_; }
 
 private:
@@ -306,6 +309,26 @@ void summarise(answers::Answers& out, const std::deque<WindowStream>& streams) {
         out.summary.push_back({name, std::to_string(value)});
 }
 
+answers::Account account_of(const pipeline::Session& session, const std::vector<const pipeline::Source*>& selected,
+                            const std::deque<WindowStream>& streams) {
+    std::deque<pipeline::StreamReport> reports;
+    std::vector<pipeline::DecodedStream> decoded;
+    for (const WindowStream& s : streams) {
+        pipeline::StreamReport& report = reports.emplace_back();
+        report.source = &s.source();
+        report.buffer = s.buffer();
+        report.bytes = s.bytes();
+        pipeline::DecodedStream& stream = decoded.emplace_back();
+        stream = {&report, &s.part().troubles(), 0, 0};
+        for (const analysis::FlowCounts* counts : s.part().counts())
+            for (std::size_t edge = 0; edge < counts->times.size(); ++edge) {
+                stream.instructions += counts->times[edge] * counts->known.edges[edge].instructions;
+                stream.ranges += counts->times[edge];
+            }
+    }
+    return pipeline::part_account(session, selected, decoded);
+}
+
 }  // namespace
 
 Result<WindowAnswers> window_answers(const pipeline::Session& session,
@@ -338,6 +361,9 @@ Result<WindowAnswers> window_answers(const pipeline::Session& session,
     out.answers.unit = first.protocol->unit_of(first.type);
     how.instructions = how.inlined = options.instructions;
     how.partial = true;
+    out.answers.account = account_of(session, selected, streams);
+    const answers::Completeness complete = answers::completeness(out.answers.account);
+    how.lower_bounds = complete.lower_bounds && !complete.estimates;
     how.ticks_per_second =
         options.timestamp_hz != 0 ? options.timestamp_hz : session.capture.timestamp_frequency_hz.value_or(0);
     how.most_slices = options.most_slices;

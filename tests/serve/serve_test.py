@@ -465,6 +465,8 @@ def check_findings(waymark, work, capture, names):
         assert len(set(window_says)) == len(window_says), window_says
         assert not any("beginning of the run" in what for what in run_says + window_says), (run_says, window_says)
         assert window_says[0].startswith("This page is of a window"), window_says
+        runs = [server.page(path)["head"]["run"] for path in ("", "window?from=1000&to=2000")]
+        assert all(run.startswith("observed ") for run in runs) and runs[0] != runs[1], runs
         assert any("Of the whole run: " + what in window_says for what in run_says), (run_says, window_says)
         assert not any(what in window_says for what in run_says if "Of the whole run: " + what in window_says), window_says
 

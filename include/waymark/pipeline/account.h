@@ -27,6 +27,11 @@ struct DecodedStream {
 [[nodiscard]] answers::Account flow_account(const Session& session, const std::vector<const Source*>& selected,
                                             const Report& report, std::span<const DecodedStream> streams);
 
+/// The account of a part of the decoded flow, such as a window: what happened in these streams and what the units were
+/// programmed to leave out, without what the capture lacks elsewhere.
+[[nodiscard]] answers::Account part_account(const Session& session, const std::vector<const Source*>& selected,
+                                            std::span<const DecodedStream> streams);
+
 /// Decodes the trace of the `selected` sources and gives its account. `unreadable`, where not null, receives the
 /// errors of buffers that could not be opened or read to their end; the account counts such buffers as `cut`.
 [[nodiscard]] answers::Account account_of(const Session& session, const std::vector<const Source*>& selected,
