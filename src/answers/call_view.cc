@@ -279,8 +279,8 @@ Result<View> call_view(const Answers& answers, const CallOptions& options) {
     View view;
     const std::string_view word = call_bound(answers, timeline.resolution);
     View::Sums figures{{"calls", all_calls}, {"timed", calls.size()}, {"whole", lengths.size()}, {"merged", merged}};
-    view.above.push_back(
-        fmt::format("{} of {}, {} whole", counted(all_calls, "call"), options.function, grouped(lengths.size())));
+    view.above.push_back(fmt::format("{} of {}, {} whole{}", counted(all_calls, "call"), options.function,
+                                     grouped(lengths.size()), word == "exact" ? "" : " as far as is known"));
     if (!lengths.empty()) {
         const auto figure = [&](const char* name, std::uint64_t value) { figures.emplace_back(name, value); };
         figure("least", lengths.front());
@@ -342,6 +342,9 @@ Result<View> call_view(const Answers& answers, const CallOptions& options) {
             "Positions between timestamps are interpolated: of 95 % of what ran they are off by at most {} {}.",
             grouped(timeline.axis.uncertainty), unit));
     if (const std::string note = metric_note(answers, unit); !note.empty()) view.below.push_back(note);
+    if (has_reason(answers.account, AccountReason::strobing))
+        view.below.emplace_back(
+            "Where trace paused in the function and went on in it, two calls or more may be counted as one.");
     if (timeline.resolution != 0)
         view.remark(
             Finding::Severity::warning,

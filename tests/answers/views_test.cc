@@ -879,6 +879,10 @@ TEST(CallView, SaysWhatItCannotKnow) {
     a = single_calls();
     a.account = {{.reason = AccountReason::off, .times = 2}};
     EXPECT_EQ(cell(calls_of(a, true, true), 1, "bound").field(), "at least") << "no mark shows where the unit was off";
+    EXPECT_EQ(calls_of(a, true, true).above.front(), "5 calls of f, 3 whole as far as is known");
+    EXPECT_EQ(calls_of(single_calls(), true, true).above.front(), "5 calls of f, 3 whole");
+    a.account = {{.reason = AccountReason::strobing, .times = 2}};
+    EXPECT_NE(calls_of(a, true, true).below.front().find("two calls or more may be counted as one"), std::string::npos);
     a.timeline.axis.unit = "ticks";
     EXPECT_EQ(cell(calls_of(a, true, true), 1, "bound").field(), "estimate");
     CallOptions options;

@@ -75,7 +75,7 @@ export function SingleCalls({ report, timeline, f, range, go }: { report: Report
     return (
         <section class="singles" aria-label="Single calls">
             <h3>
-                Single calls <span class="quiet">{counted(all.length, "call")} on the timeline{range ? ", begun in the range" : ""}, {grouped(sorted.length)} whole</span>
+                Single calls <span class="quiet">{counted(all.length, "call")} on the timeline{range ? ", begun in the range" : ""}, {grouped(sorted.length)} whole{bound === "exact" ? "" : " as far as is known"}</span>
             </h3>
             <div class="tools">
                 <button type="button" class="button small" aria-pressed={callees} onClick={() => (setCallees(!callees), setBar(-1))}>With callees</button>
