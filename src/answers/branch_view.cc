@@ -67,10 +67,10 @@ Result<View> branch_view(const Answers& answers, const BranchOptions& options) {
                                      ? "no sample is a branch: were branches excluded by a filter (branch_filter)?"
                                  : of_messages(answers)     ? "messages do not show branches"
                                  : of_samples(answers)      ? "samples of the program counter do not show branches"
-                                 : answers.branches.empty() ? "no branch of a known image ran"
-                                 : options.one_sided        ? "no branch that ran went only one way"
-                                 : chosen.is_all()          ? "no branch of that function ran"
-                                                            : "no branch ran that the options select")};
+                                 : answers.branches.empty() ? "no branch of a known image was seen"
+                                 : options.one_sided        ? "no branch was seen to go only one way"
+                                 : chosen.is_all()          ? "no branch of that function was seen"
+                                                            : "no branch was seen that the options select")};
     View view;
     const bool predictions =
         std::any_of(rows.begin(), rows.end(), [](const Branch* b) { return b->mispredicted.has_value(); });

@@ -345,8 +345,10 @@ Result<View> coverage_view(const Answers& answers, const CoverageOptions& option
     const Chosen chosen(answers, options.only, options.code);
     const Coverage coverage(answers, chosen, options.by);
     if (answers.instructions.empty())
-        return nothing(fmt::format("{}: no instruction of a known image ran; waymark flow {} shows which code ran",
-                                   answers.capture, shell_file(answers.capture)));
+        return nothing(
+            fmt::format("{}: no instruction of a known image was seen to run; waymark flow {} shows which "
+                        "code ran",
+                        answers.capture, shell_file(answers.capture)));
     // A word that names nothing is an error even if other words name something: a gate must not pass unnoticed.
     if (std::string unknown = chosen.unknown(); !unknown.empty()) return nothing(std::move(unknown));
     if (coverage.empty()) return nothing(fmt::format("{}: {}: no code matches it", chosen.options(), answers.capture));

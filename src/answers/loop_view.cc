@@ -20,7 +20,7 @@ std::string why_no_loop(const Answers& answers) {
     if (of_samples(answers))
         return answers.branches.empty() ? "samples do not show loops"
                                         : "samples do not show loops; waymark branches shows which branches go back";
-    if (answers.unit != "DPU") return "no code of a known image was repeated";
+    if (answers.unit != "DPU") return "no code of a known image was seen to be repeated";
     const auto trust =
         std::find_if(answers.trust.begin(), answers.trust.end(), [](const Trust& t) { return t.view == "loops"; });
     return trust != answers.trust.end() && !trust->not_known.empty() ? trust->not_known : std::string(no_hardware_loop);
@@ -88,7 +88,7 @@ Result<View> loop_view(const Answers& answers, const LoopOptions& options) {
     }
     if (rows.empty() && any)
         return Error{Errc::not_found,
-                     fmt::format("{}: {}: no loop of this code ran", chosen.options(), answers.capture)};
+                     fmt::format("{}: {}: no loop of this code was seen", chosen.options(), answers.capture)};
     if (rows.empty()) return Error{Errc::not_found, fmt::format("{}: {}", answers.capture, why_no_loop(answers))};
     // Loops are nested, so their costs cannot be added; shares relate to the cost of everything that ran.
     std::uint64_t all = 0;

@@ -375,7 +375,8 @@ Result<View> profile_view(const Answers& answers, const ProfileOptions& options)
     if (std::string unknown = chosen.unknown(); !unknown.empty()) return Error{Errc::not_found, std::move(unknown)};
     const ProfileView profile(answers, options, chosen, metric);
     if (profile.empty() && !chosen.is_all())
-        return Error{Errc::not_found, fmt::format("{}: {}: none of this code ran", chosen.options(), answers.capture)};
+        return Error{Errc::not_found,
+                     fmt::format("{}: {}: none of this code was seen to run", chosen.options(), answers.capture)};
     if (profile.empty()) {
         const char* why = answers.unit == "DPU" && options.by != "function" && options.by != "image"
                               ? "counters record the cost of functions and tasks, not of each {}"

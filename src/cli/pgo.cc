@@ -254,7 +254,7 @@ private:
         const bool takes_samples = target_->name == "clang" || (target_->name == "bolt" && !of_counter);
         const bool lacks_lines = target_->name == "clang" && all_.instructions.empty();
         if (!sampled || !takes_samples || lacks_lines) {
-            std::string why = !sampled ? "no executed code belongs to a file that was found"
+            std::string why = !sampled ? "no code that was decoded belongs to a file that was found"
                               : !takes_samples
                                   ? fmt::format("{} have no {}; --for clang {} them", samples,
                                                 target_->name == "bolt" ? "branches" : "executed ranges",

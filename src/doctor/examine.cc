@@ -326,7 +326,7 @@ private:
             report_.verdict =
                 fmt::format("This capture needs {} before it can be trusted.", counted(errors, "correction"));
         else if (flow && !code && idle == flows && warnings == 0)
-            report_.verdict = "Nothing is wrong with this capture, but no core ran while it was traced.";
+            report_.verdict = "Nothing is wrong with this capture, but it does not show that a core ran.";
         else if (flow && !code)
             report_.verdict = fmt::format("The packets of this capture can be read, but not decoded{}{}.",
                                           session_.capture.spaces ? ": the code of what ran is not known"

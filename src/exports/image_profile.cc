@@ -99,8 +99,9 @@ struct Tables {
 };
 
 Error no_ranges(const Answers& a, const Image& image) {
-    return {Errc::not_found, a.ranges.empty() ? lacks(a, "exact ranges of code that ran")
-                                              : fmt::format("nothing of {} ran in a file that was found", image.name)};
+    return {Errc::not_found, a.ranges.empty()
+                                 ? lacks(a, "exact ranges of code that ran")
+                                 : fmt::format("nothing of {} was seen to run in a file that was found", image.name)};
 }
 
 /// The file's path on the recorded machine, as far as known.

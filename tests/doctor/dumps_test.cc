@@ -518,7 +518,7 @@ TEST_F(Dumps, IdleUnitsAreOneNote) {
         EXPECT_EQ(report.findings.front().kind, "idle-source");
         EXPECT_NE(report.findings.front().found.find("source_11: 480 bytes"), std::string::npos)
             << report.findings.front().found;
-        EXPECT_EQ(report.verdict, "Nothing is wrong with this capture, but no core ran while it was traced.");
+        EXPECT_EQ(report.verdict, "Nothing is wrong with this capture, but it does not show that a core ran.");
     }
 }
 
