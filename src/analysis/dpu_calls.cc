@@ -83,19 +83,20 @@ void DpuCalls::push(Stack& s, const Place& to, std::uint32_t call, bool service,
 void DpuCalls::begin(Stack& s, const std::optional<Place>& at, const dpu::TaskContext& context) {
     const DpuCode::Function what = at ? code_.function_around(*at) : nowhere;
     const std::size_t path = child(0, what, context, false);
-    s.push_back({path, 0, context.supervisor, true, at ? known(*at).home : 0, what, {}});
+    const bool from_its_begin = at && begins_at(*at);
+    s.push_back({path, 0, context.supervisor, from_its_begin, at ? known(*at).home : 0, what, {}});
 }
 
 /// A function replaces the topmost one, and will return to that one's caller.
 void DpuCalls::replace(Stack& s, const DpuCode::Function& what, std::uint64_t home, bool called) {
     Frame& frame = s.back();
-    if (frame.outermost && frame.function != nowhere) functions_[frame.function].activations.take(frame.inclusive);
+    if (frame.timed && frame.function != nowhere) functions_[frame.function].activations.take(frame.inclusive);
     const DpuPath& before = paths_[frame.path];
     frame.path = child(before.parent, what, before.root, before.service);
     frame.function = what;
     frame.home = home;
     frame.inclusive = {};
-    frame.outermost = std::none_of(s.begin(), s.end() - 1, [&](const Frame& f) { return f.function == what; });
+    frame.timed = called && std::none_of(s.begin(), s.end() - 1, [&](const Frame& f) { return f.function == what; });
     if (!called) return;
     ++paths_[frame.path].calls;
     ++functions_[what].calls;
@@ -149,7 +150,7 @@ bool DpuCalls::unwind(Stack& s, const Place& to) {
 
 void DpuCalls::pop(Stack& s) {
     const Frame& frame = s.back();
-    if (frame.outermost) functions_[frame.function].activations.take(frame.inclusive);
+    if (frame.timed) functions_[frame.function].activations.take(frame.inclusive);
     s.pop_back();
 }
 

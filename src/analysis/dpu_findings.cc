@@ -71,6 +71,7 @@ std::optional<AccountReason> reason_of(DpuKind kind) {
         case DpuKind::off:
         case DpuKind::unplaced: return AccountReason::held;
         case DpuKind::overwritten: return AccountReason::overwritten;
+        case DpuKind::cut_head: return AccountReason::unsynchronised;
         case DpuKind::cut: return AccountReason::cut;
         case DpuKind::gap:
         case DpuKind::next_to_gap: return AccountReason::packets;
@@ -160,7 +161,7 @@ std::vector<DpuFinding> dpu_losses(const DpuSaid& said) {
         out.push_back({DpuKind::cut, bad, "the file of the buffer is cut", "Give the whole file"});
     for (unsigned r = 0; r < gap_reasons; ++r)
         if (const auto reason = static_cast<GapReason>(r); t.gap_bytes[r] != 0 && reason != GapReason::padding)
-            out.push_back({DpuKind::gap,
+            out.push_back({said.overwritten && reason == GapReason::unsynchronised ? DpuKind::cut_head : DpuKind::gap,
                            warning,
                            fmt::format("{} in {}: {}", counted(t.gap_bytes[r], "byte"),
                                        counted(t.gaps[r], "stretch", "stretches"),

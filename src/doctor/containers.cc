@@ -118,6 +118,8 @@ constexpr std::array dpu_words = [] {
                  "the unit was given more than memory took", "trace less, or write less to DP_TD"},
         DpuWords{Kind::overwritten, Severity::note, "overwritten", "all since the first enable", "the buffer wrapped",
                  "a larger buffer, or stop earlier"},
+        DpuWords{Kind::cut_head, Severity::note, "cut-entry", "whole entries",
+                 "the buffer wrapped, and its oldest line begins inside an entry", "nothing"},
         DpuWords{Kind::incomplete, Severity::warning, "incomplete", "TWBA = 0", "the buffer was read too early",
                  "stop the unit, and wait for TWBA, before reading"},
         DpuWords{Kind::readings, Severity::warning, "doubtful-readings",
@@ -146,7 +148,7 @@ void add_dpu_findings(Findings& to, std::vector<analysis::DpuFinding> findings, 
         std::optional<Offset> at = each.first;
         if (each.kind == Kind::cut) at = first.cut ? first.cut : Offset{bytes};
         if (each.kind == Kind::no_room) at = first.lost;
-        if (each.kind == Kind::gap || each.kind == Kind::next_to_gap) at = first.gap;
+        if (each.kind == Kind::gap || each.kind == Kind::cut_head || each.kind == Kind::next_to_gap) at = first.gap;
         std::string expected(words->expected);
         if (each.kind == Kind::cut)
             expected =

@@ -12,6 +12,7 @@
 
 #include "support/dpu_elements.h"
 #include "waymark/analysis/dpu_doubts.h"
+#include "waymark/analysis/dpu_findings.h"
 #include "waymark/analysis/dpu_tables.h"
 
 namespace waymark::analysis {
@@ -68,6 +69,22 @@ const FunctionCosts& of(const Answers& a, const std::vector<FunctionCosts>& cost
         if (a.functions[i].name == name) return costs[i];
     ADD_FAILURE() << name;
     return costs.front();
+}
+
+TEST(DpuAnswers, TheOldestEntryOfAWrappedBufferIsNoDamage) {
+    DpuSaid said;
+    said.overwritten = true;
+    said.totals.gaps[static_cast<unsigned>(GapReason::unsynchronised)] = 1;
+    said.totals.gap_bytes[static_cast<unsigned>(GapReason::unsynchronised)] = 16;
+    const auto kinds = [&] {
+        std::vector<DpuFinding::Kind> out;
+        for (const DpuFinding& each : dpu_losses(said)) out.push_back(each.kind);
+        return out;
+    };
+    using Kind = DpuFinding::Kind;
+    EXPECT_EQ(kinds(), (std::vector{Kind::overwritten, Kind::cut_head}));
+    said.overwritten = false;
+    EXPECT_EQ(kinds(), std::vector{Kind::gap});
 }
 
 TEST(DpuAnswers, CallsBelowTheirTasks) {

@@ -599,6 +599,18 @@ TEST_F(Jumps, TheFunctionThatIsJumpedToIsCalled) {
     expect_reconciled(*costs);
 }
 
+// As in a buffer that wrapped: how long f ran before is not known.
+TEST_F(Jumps, AFunctionThatRunsWhereTheTraceBeginsHasNoLength) {
+    Script wrapped{setup(dpu::TraceMode::flow)};
+    ASSERT_EQ(wrapped.code.add_image(file_.string(), 0, "/usr/lib/program"), "");
+    wrapped.change(ElementKind::flow, f + 0x10, g, user5, 2);
+    wrapped.change(ElementKind::flow, g + 0x3c, f + 0x14, user5, 4);
+    costs = &wrapped.finish(8);
+    EXPECT_EQ((*this)["f"].calls, 0U);
+    EXPECT_EQ((*this)["f"].activations.times, 0U);
+    EXPECT_EQ((*this)["g"].activations.times, 1U);
+}
+
 TEST_F(Jumps, AHandlerOfASignalIsCalledByWhatItInterrupts) {
     script.change(ElementKind::flow, f + 0x10, 0x200, os5, 2);
     script.change(ElementKind::flow, 0x240, k, user5, 4);

@@ -19,7 +19,7 @@ struct DpuFunctionCost {
     std::uint64_t calls = 0;
     DpuCounts self{}, inclusive{},
         crossed{};          ///< crossed: part of self, in intervals during which a jump leads to another function
-    DpuSpread activations;  ///< outermost activations, from call to return
+    DpuSpread activations;  ///< outermost activations whose call is in the trace, up to the return
     bool known = true;      ///< as DpuTask::known
 };
 
@@ -75,7 +75,7 @@ private:
         std::size_t path = 0;
         std::uint32_t call = 0;  ///< address of the call
         bool service = false;
-        bool outermost = true;
+        bool timed = true;       ///< outermost, and its begin is in the trace
         std::uint64_t home = 0;  ///< DpuCode::home
         DpuCode::Function function;
         DpuCounts inclusive{};

@@ -24,6 +24,7 @@ struct DpuFinding {
         off,             ///< tracing was off (EN = 0) for a part of the run
         unplaced,        ///< tracing was off, at an unknown place in the trace
         overwritten,     ///< the buffer wrapped
+        cut_head,        ///< bytes before the first whole entry of a buffer that wrapped
         cut,             ///< the file of the buffer is shorter than the trace written
         gap,             ///< bytes that are not an entry
         incomplete,      ///< the unit still held trace
@@ -42,7 +43,7 @@ struct DpuFinding {
     std::string what;  ///< a sentence without capital letter and full stop
     std::string todo{};
     std::optional<Offset> first{};           ///< in the trace
-    GapReason reason{};                      ///< of `gap`
+    GapReason reason{};                      ///< of `gap` and `cut_head`
     std::uint64_t times = 1;                 ///< number of stretches, at least 1
     std::optional<std::uint64_t> bytes{};    ///< bytes of trace; absent: not known
     std::optional<std::uint64_t> records{};  ///< number of entries or readings; absent: not known
