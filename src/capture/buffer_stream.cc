@@ -2,11 +2,13 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <numeric>
 #include <utility>
 #include <vector>
 
+#include "waymark/capture/byte_stream.h"
 #include "waymark/capture/capture.h"
 
 namespace waymark::capture {
@@ -141,6 +143,12 @@ std::unique_ptr<ByteStream> open_part(const ByteFile& container, const BufferPar
 }
 
 Result<std::unique_ptr<ByteStream>> open_buffer(const Buffer& buffer) {
+    // The description may say that nothing was written.
+    const auto is_empty = [](const std::filesystem::path& file) {
+        std::error_code none;
+        return std::filesystem::file_size(file, none) == 0;
+    };
+    if (buffer.length == 0U && std::all_of(buffer.files.begin(), buffer.files.end(), is_empty)) return from_memory({});
     if (buffer.container == nullptr) return concatenate(buffer.files);
     return std::unique_ptr<ByteStream>(std::make_unique<AllParts>(buffer.container, buffer.parts));
 }

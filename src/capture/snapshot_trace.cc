@@ -149,7 +149,8 @@ void TraceReader::check_buffer_file(const IniEntry& entry, const Buffer& buffer,
                 file);
         return;
     }
-    if (*bytes == 0)
+    // A unit that traced nothing has written nothing.
+    if (*bytes == 0 && buffer.length != 0U)
         problem(
             entry.line,
             fmt::format("'{}' of buffer '{}' is empty. Check that the trace was saved.", file.string(), buffer.name),

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "support/temporary_folder.h"
+#include "waymark/capture/capture.h"
 #include "waymark/capture/temporary_file.h"
 
 namespace waymark::capture {
@@ -326,6 +327,20 @@ TEST(ByteStream, Concatenation) {
     EXPECT_EQ(concatenate({}).error().code, Errc::usage);
     EXPECT_EQ(concatenate({empty, empty}).error().code, Errc::bad_format);
     EXPECT_EQ(concatenate({folder.path() / "missing", first}).error().code, Errc::not_found);
+}
+
+// The recording of a unit that was programmed to trace nothing lacks nothing.
+TEST(ByteStream, ABufferToWhichNothingWasWrittenIsRead) {
+    const TemporaryFolder folder;
+    Buffer buffer{.name = "ETB", .length = 0};
+    buffer.files = {folder.write("empty", "")};
+    const auto stream = open_buffer(buffer);
+    ASSERT_TRUE(stream.has_value());
+    EXPECT_TRUE(read_all(**stream, 100).value().empty());
+    buffer.length.reset();
+    EXPECT_FALSE(open_buffer(buffer).has_value());
+    buffer.length = 16;
+    EXPECT_FALSE(open_buffer(buffer).has_value());
 }
 
 TEST(ByteStream, MemoryAndReadAll) {
