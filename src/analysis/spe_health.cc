@@ -125,7 +125,7 @@ void health(SpeFill& fill) {
     if (std::none_of(fill.out.account.begin(), fill.out.account.end(), [](const answers::AccountRow& row) {
             return answers::account_rule(row.reason).state == answers::AccountState::lost;
         }))
-        fill.say(Severity::good, "No sample was lost");
+        fill.say(Severity::good, fill.capture.bare ? "No sample in these bytes is damaged" : "No sample was lost");
     if (q.selected != 0 && q.selected < answers::few_samples)
         fill.say(Severity::warning, fmt::format("{}: too few", counted(q.selected, "sample", "samples")),
                  "Record longer, or with a shorter interval (perf record -c)");

@@ -247,7 +247,9 @@ void Answer::print_quality(Output& out, bool all) const {
         out.print("lost      {} in no record, {} damaged inside records, {} of the file's own structure\n",
                   counted(q.lost_bytes(), "byte"), grouped(q.damaged_bytes()), counted(q.container_lost_bytes, "byte"));
     else
-        out.print("lost      nothing{}\n", q.collided.stretches != 0 ? " but the samples that collided" : "");
+        out.print("lost      {}{}\n",
+                  capture_->bare ? "nothing in these bytes; whether the buffer was full is not known" : "nothing",
+                  q.collided.stretches != 0 ? " but the samples that collided" : "");
     if (q.lost_events != 0)
         out.print("          perf lost {} about threads and mappings\n", counted(q.lost_events, "record"));
     if (q.without_address != 0) {

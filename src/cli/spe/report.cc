@@ -57,7 +57,7 @@ private:
         out.write("\nwhere loads got their data\n");
         const Table table = tables_.sources(false, 0).table;
         if (table.empty()) {
-            out.print("  not known: {}\n", all_.loads == 0 ? "there are no loads" : "the core records no data source");
+            out.print("  not known: {}\n", all_.loads == 0 ? "there are no loads" : "no load has a data source");
             return;
         }
         print_text(out, table, 0, "  ");
@@ -84,7 +84,7 @@ private:
                       Cell::mean(m.atomic_total, m.atomics).shown, Cell::mean(m.total, m.timed).shown);
         if (m.not_retired == 0)
             out.write(
-                "  Every sample was retired: the core does not sample speculation that was thrown away, or none "
+                "  Every sample was retired: the core or a filter leaves out speculation that was thrown away, or none "
                 "was\n");
         if (m.vector != 0) {
             std::string lengths;
@@ -99,7 +99,7 @@ private:
         out.write("\nhow long they took\n");
         const Table table = tables_.latency_table();
         if (table.empty())
-            out.write("  not known: no sample has latencies\n");
+            out.write("  not known: no sample has its total latency\n");
         else
             print_text(out, table, 0, "  ");
         if (profile_.saturated() != 0)

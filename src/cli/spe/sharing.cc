@@ -49,8 +49,11 @@ public:
     }
 
     void print(Output& out) const {
-        const std::string none = fmt::format("line of {} bytes is {} among the samples", options_.line_bytes,
-                                             options_.all ? "used by several threads and written" : "shared falsely");
+        const std::string none =
+            candidates_.accesses() == 0
+                ? std::string("sample of an access has an address and a thread or CPU, so sharing is not known")
+                : fmt::format("line of {} bytes is {} among the samples", options_.line_bytes,
+                              options_.all ? "used by several threads and written" : "shared falsely");
         if (options_.format != "text" && lines_.empty()) say("note", "no " + none);
         if (options_.format == "tsv") return print_tsv(out, tables_.accesses(lines_, true));
         if (options_.format == "json") return out.write(json_text(json()) + "\n");
@@ -64,7 +67,7 @@ public:
                                                                     grouped(candidates_.without_accessor())));
         if (lines_.empty()) {
             out.print("No {}.\n", none);
-            if (!options_.all) out.print("--all also shows true sharing.\n");
+            if (!options_.all && candidates_.accesses() != 0) out.print("--all also shows true sharing.\n");
             return;
         }
         print_text(out, tables_.summary(lines_));
