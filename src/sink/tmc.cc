@@ -134,8 +134,10 @@ std::string Tmc::write_register(std::uint32_t offset, std::uint32_t value) {
         case rwp:
             if (std::string wrong = only_disabled(); !wrong.empty()) return wrong;
             {
-                const std::uint64_t at =
-                    config_.kind == SinkKind::etb11 ? std::uint64_t{value} * 4 : value - (config_.base & 0xffffffff);
+                // RWP has the low half of an address: the memory may reach across a multiple of 4 GiB.
+                const std::uint64_t at = config_.kind == SinkKind::etb11
+                                             ? std::uint64_t{value} * 4
+                                             : value - static_cast<std::uint32_t>(config_.base);
                 if (at >= size() || at % frame_bytes != 0)
                     return fmt::format("RWP {:#x} lies outside the memory, or not on a frame of {} bytes", value,
                                        frame_bytes);

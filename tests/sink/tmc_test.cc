@@ -103,6 +103,17 @@ TEST(Tmc, AnotherSizeOrPlaceBringsNoOldTrace) {
     }
 }
 
+// RWP is the low half of the pointer: the memory of an ETR may reach across a multiple of 4 GiB.
+TEST(Tmc, WritePointerOfMemoryAcross4GiB) {
+    Tmc tmc({.kind = SinkKind::etr, .memory_bytes = 8192, .base = 0xfffff000});
+    EXPECT_EQ(tmc.write_register(Tmc::rwp, 0xfffff100), "");
+    EXPECT_EQ(tmc.write_register(Tmc::rwp, 0x100), "");
+    EXPECT_EQ(tmc.read_register(Tmc::rwp), 0x100U);
+    EXPECT_EQ(tmc.read_register(Tmc::rwphi), 1U);
+    EXPECT_NE(tmc.write_register(Tmc::rwp, 0x1000), "");
+    EXPECT_NE(tmc.write_register(Tmc::rwp, 0xffffeff0), "");
+}
+
 TEST(Tmc, RefusesWhatTheManualLeavesOpen) {
     Tmc tmc({.kind = SinkKind::etb, .memory_bytes = 256});
     EXPECT_NE(tmc.write_register(Tmc::mode, 2).find("MODE 2"), std::string::npos);
