@@ -64,16 +64,21 @@ private:
         for (const ExplainedSource& sink : explained_sinks(session_.capture))
             for (const protocol::TraceCondition& f : sink.explanation.findings) {
                 if (sink.has_trace && is_normal_stop(f)) continue;
+                // A finding begins with the registers' values, and goes on with what they mean.
+                const std::size_t colon = f.text.find(": ");
+                const std::string values = f.text.substr(0, colon);
+                const std::string buffer = sink.source == sink.explanation.unit
+                                               ? sink.source
+                                               : fmt::format("{} {}", sink.explanation.unit, sink.source);
                 add_finding(
                     {f.effect == protocol::TraceEffect::stops ? Severity::warning : Severity::note,
                      "sink-register",
                      {},
                      sink.source,
                      {},
-                     sink.source == sink.explanation.unit ? sink.source
-                                                          : fmt::format("{} {}", sink.explanation.unit, sink.source),
+                     fmt::format("{}: {}", buffer, colon == f.text.npos ? f.field : values),
                      "a buffer that takes all trace and keeps it",
-                     f.text,
+                     colon == f.text.npos ? f.text : f.text.substr(colon + 2),
                      f.remedy.empty() ? "waymark explain " + shell_file(folder.empty() ? "." : folder) : f.remedy});
             }
     }
