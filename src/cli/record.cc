@@ -295,7 +295,8 @@ Run add_record(CLI::App& app) {
         command
             .add_option(
                 "--registers", flow.registers,
-                "Program the unit by its registers. ptm, etmv4, ete: before the other options; lines NAME VALUE, "
+                "Program the unit by its registers. ptm, etmv3, etmv4, ete: before the other options; lines NAME "
+                "VALUE, "
                 "NAME.FIELD VALUE or NAME FIELD=VALUE …, or the [regs] of a snapshot's device file. dpu: instead "
                 "of the other options; 'waymark dpu program FILE' checks it. Not with --unit spe")
             ->type_name("FILE");

@@ -58,15 +58,15 @@ std::vector<CLI::Option*> add_unit_program(CLI::App& command, record::FlowRecord
             .add_option(
                 "--exclude-range", flow.exclude_ranges,
                 "Do not trace blocks that lie in this range as a whole. May be repeated; with --view-range too, "
-                "but not on a ptm")
+                "but not on a ptm or etmv3")
             ->type_name("RANGE")
             ->allow_extra_args(false)
             ->take_all());
     out.push_back(
         command
             .add_option("--trigger-at", flow.trigger_at,
-                        "Mark each execution of this symbol or address in the trace: ptm: with a Trigger packet; ete "
-                        "and etmv4: with event 0")
+                        "Mark each execution of this symbol or address in the trace: ptm and etmv3: with a Trigger "
+                        "packet; ete and etmv4: with event 0")
             ->type_name("SYMBOL")
             ->check([](const std::string& text) {
                 return text.empty() ? std::string("the symbol or address is empty; give one, as in main")

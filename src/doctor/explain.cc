@@ -74,14 +74,24 @@ std::optional<std::string> name_in(const pipeline::Protocol& protocol, std::stri
     return std::nullopt;
 }
 
+/// The unit that knows most of these registers. Units may have registers with the same names: an objection to a value,
+/// such as that of an identification register, outweighs a name.
 const pipeline::Protocol* unit_with_most(const std::vector<flow::RegisterSetting>& settings) {
     const pipeline::Protocol* best = nullptr;
     std::ptrdiff_t most = 0;
+    std::vector<RegisterValue> values;
+    for (const flow::RegisterSetting& s : settings)
+        if (s.field.empty()) values.push_back({protocol::upper(s.name), s.value, {}, 32});
     for (const pipeline::Protocol* protocol : pipeline::protocols()) {
-        if (!protocol->explain({}, {})) continue;
+        const auto explanation = protocol->explain(values, {});
+        if (!explanation) continue;
         const auto known = std::count_if(settings.begin(), settings.end(),
                                          [&](const auto& s) { return name_in(*protocol, s.name).has_value(); });
-        if (known > most) best = protocol, most = known;
+        const auto objections = std::count_if(explanation->findings.begin(), explanation->findings.end(),
+                                              [](const auto& f) { return f.effect != protocol::TraceEffect::note; });
+        if (known == 0 || (best != nullptr && known - objections <= most)) continue;
+        best = protocol;
+        most = known - objections;
     }
     return best;
 }

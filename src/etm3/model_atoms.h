@@ -24,6 +24,8 @@ public:
         if (!config_.cycle_accurate) return count_ == 15 || !atoms_[count_ - 1].passed;
         return count_ == 8 || (count_ == 7 && atoms_[count_ - 1].passed);
     }
+    /// They are lost.
+    void clear() { count_ = 0; }
     void send(std::vector<std::uint8_t>& out) {
         for (unsigned at = 0; at < count_;) at += config_.cycle_accurate ? with_cycles(out, at) : without(out, at);
         count_ = 0;

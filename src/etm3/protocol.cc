@@ -22,6 +22,7 @@
 #include "waymark/etm3/text.h"
 #include "waymark/etm3/unit.h"
 #include "waymark/flow/summary.h"
+#include "waymark/pft/explain.h"
 #include "waymark/pft/likeness.h"
 #include "waymark/pft/parser.h"
 #include "waymark/pft/protocol.h"
@@ -416,8 +417,24 @@ public:
     }
     [[nodiscard]] UnitReference register_reference() const override { return etm3::register_reference(); }
     void visit_register(const RegisterValue& r, protocol::FieldVisitor& visitor) const override {
-        protocol::visit_one_of<Etm3cr, Etm3idr, Etmccer, pft::Etmccr, pft::Etmsyncfr, Etmtraceidr>(r, visitor);
+        if (std::find(pft::management_names.begin(), pft::management_names.end(), r.name) !=
+            pft::management_names.end())
+            visitor.number("value", static_cast<std::uint32_t>(r.value));
+        protocol::VisitFields walker(visitor);
+        etm3::for_each_place(Registers{}, [&](auto one, const pft::RegisterPlace& place) {
+            if (place.name != r.name) return;
+            one = from_value<decltype(one)>(static_cast<std::uint32_t>(r.value));
+            decltype(one)::fields(walker, one);
+        });
     }
+    [[nodiscard]] std::vector<std::string> filters(const std::vector<RegisterValue>& registers) const override {
+        std::vector<std::string> out = pft::filters(registers);
+        const RegisterValue* const singles = find_register(registers, pft::Etmtecr2::name);
+        if (singles != nullptr && singles->value != 0) out.emplace_back(pft::Etmtecr2::name);
+        return out;
+    }
+    [[nodiscard]] std::optional<protocol::UnitExplanation> explain(const std::vector<RegisterValue>& registers,
+                                                                   std::string_view) const override;
     [[nodiscard]] protocol::Configured configure(const protocol::Description& source) const override;
 
     [[nodiscard]] bool decodes_flow() const override { return true; }
@@ -554,6 +571,22 @@ protocol::Settled ProtocolRow::settle(const protocol::Identity& identity, const 
               fmt::format("with other settings {}", best.errors_text()),
               "the registers were read before or after another setting was in force, or from another unit",
               fmt::format("correct {} of {}: compare the settings above", words().settings, source)}}};
+}
+
+std::optional<protocol::UnitExplanation> ProtocolRow::explain(const std::vector<RegisterValue>& registers,
+                                                              std::string_view) const {
+    Registers at_reset = tracing_registers();
+    at_reset.ccr = {};  // no register says what the unit has
+    protocol::UnitExplanation out = pft::explain(registers, at_reset, pft::Macrocell::etmv3);
+    const RegisterValue* const control = find_register(registers, Etm3cr::name);
+    if (control == nullptr) return out;
+    const auto cr = from_value<Etm3cr>(static_cast<std::uint32_t>(control->value));
+    if (cr.data_only)
+        for (protocol::TraceContent& content : out.contents)
+            if (content.what == "program flow") content = {content.what, false, "data-only mode", "ETMCR[20]"};
+    out.contents.push_back({"addresses of data", cr.data_address, "", "ETMCR[3]"});
+    out.contents.push_back({"values of data", cr.data_value, "", "ETMCR[2]"});
+    return out;
 }
 
 protocol::Configured ProtocolRow::configure(const protocol::Description& source) const {

@@ -7,51 +7,56 @@
 #include <utility>
 #include <vector>
 
-#include "waymark/etm3/config.h"
 #include "waymark/etm3/model.h"
 #include "waymark/etm3/registers.h"
 #include "waymark/flow/each_instruction.h"
 #include "waymark/pft/exceptions.h"
-#include "waymark/pft/unit.h"
+#include "waymark/pft/recorded_unit.h"
 
 namespace waymark::etm3 {
 
 namespace {
 
-// Values of a captured Cortex-A7 (docs/spec/etmv3.md, 1).
-constexpr std::uint32_t cortex_a7_idr = 0x410cf250, cortex_a7_ccer = 0x344008f2;
+std::vector<RegisterField> fields_at(const Registers& registers, unsigned number) {
+    std::vector<RegisterField> out;
+    etm3::for_each_place(registers, [&](const auto& one, const pft::RegisterPlace& place) {
+        if (place.number == number) out = fields_of(one);
+    });
+    return out;
+}
 
-Etm3cr control(const flow::UnitOptions& options) {
+constexpr pft::RecordedKind kind{"ETMv3", "an ETMv3", pft::Macrocell::etmv3, fields_at};
+
+/// Errors: `usage`: a register or range cannot be programmed.
+Result<ModelConfig> programmed_config(const flow::UnitOptions& options) {
+    ModelConfig config;
     Etm3cr cr;
+    cr.port_enabled = true;
     cr.cycle_accurate = options.cycle_accurate;
     cr.timestamps = options.timestamps;
     cr.branch_output = options.branch_broadcast;
     cr.context_id_size = static_cast<std::uint8_t>(options.context_id_bytes == 4 ? 3 : options.context_id_bytes);
-    return cr;
-}
-
-ModelConfig model_config(const flow::UnitOptions& options) {
-    ModelConfig config;
-    config.config = Config::from_registers(control(options), from_value<Etmccer>(cortex_a7_ccer),
-                                           from_value<Etm3idr>(cortex_a7_idr));
-    config.choices.sync_bytes = options.sync_bytes;
+    config.registers.cr = from_value<pft::Etmcr>(to_value(cr));
+    config.registers.syncfr.value = options.sync_bytes;
     config.choices.fifo_bytes = options.fifo_bytes;
     config.choices.drain_cycles = options.drain_cycles;
     // One tick is one cycle. The value 0 would mean that the time is not known.
     config.choices.timestamp_first = 1;
+    WM_RETURN_IF_ERROR(program_by_options(config.registers, options, kind));
     return config;
 }
 
-class RecordedUnit final : public flow::Unit {
-public:
-    RecordedUnit(const flow::UnitOptions& options, ByteSink& trace)
-        : model_(model_config(options), trace), may_lose_(options.fifo_bytes != 0) {}
+/// Precondition: check() accepted the options.
+ModelConfig model_config(const flow::UnitOptions& options) {
+    auto config = programmed_config(options);
+    WM_CHECK(config);
+    return *std::move(config);
+}
 
-    void context(const flow::Context& context) override {
-        if (context.context_id && context.context_id != context_.context_id) model_.set_context_id(*context.context_id);
-        context_ = context;
-    }
-    void start(Place first, std::uint64_t cycle) override { model_.start(arrival(first, cycle)); }
+class RecordedUnit final : public pft::RecordedMacrocell<Model> {
+public:
+    RecordedUnit(const ModelConfig& config, ByteSink& trace) : RecordedMacrocell(config, trace) {}
+
     void waypoint(const flow::Straight& before, const flow::RetiredWaypoint& w, std::uint64_t cycle) override {
         WM_CHECK(before.bytes == 0);
         Executed executed;
@@ -65,43 +70,27 @@ public:
         executed.cycle = cycle;
         model_.instruction(executed);
     }
-    void exception(const flow::Straight& before, flow::ExceptionClass kind, std::optional<Place> handler,
+    void exception(const flow::Straight& before, flow::ExceptionClass cause, std::optional<Place> handler,
                    std::uint64_t cycle) override {
         WM_CHECK(before.bytes == 0);
         using flow::ExceptionClass;
         ExceptionTaken taken;
-        taken.number = pft::exception_number(kind);
-        taken.vector = handler.value_or(Place{{pft::linux_vector(kind)}, Isa::a32});
+        taken.number = pft::exception_number(cause);
+        taken.vector = handler.value_or(Place{{pft::linux_vector(cause)}, Isa::a32});
         taken.ns = context_.ns;
         taken.hyp = context_.hyp;
         taken.cycle = cycle;
         // The instruction had begun, and is executed again or not at all.
-        taken.cancels = kind == ExceptionClass::data_abort || kind == ExceptionClass::undefined;
+        taken.cancels = cause == ExceptionClass::data_abort || cause == ExceptionClass::undefined;
         model_.exception(taken);
     }
-    void wait(std::uint64_t cycle) override { model_.wait(cycle); }
-    void resume(Place next, std::uint64_t cycle) override { model_.discontinuity(arrival(next, cycle)); }
-    void finish() override { model_.finish(); }
-    void program(const flow::UnitOptions&, std::uint64_t cycle) override {
-        model_.set_programming(true, cycle);
-        model_.set_programming(false, cycle);
+    void program(const flow::UnitOptions& options, std::uint64_t cycle) override {
+        program_registers(model_config(options).registers, pft::programs_all(options), cycle);
     }
     [[nodiscard]] std::uint64_t lost() const override { return model_.counts().lost; }
-    [[nodiscard]] std::uint64_t untraced() const override { return model_.counts().untraced; }
-    [[nodiscard]] bool overflowing() const override { return model_.overflowing(); }
-    [[nodiscard]] bool may_lose() const override { return may_lose_; }
-
-private:
-    [[nodiscard]] Arrival arrival(Place place, std::uint64_t cycle) const {
-        return {place, context_.ns, context_.hyp, cycle};
-    }
-
-    Model model_;
-    bool may_lose_;
-    flow::Context context_;
 };
 
-class Factory final : public flow::UnitFactory, public flow::EachInstruction {
+class Factory final : public flow::UnitFactory, public flow::EachInstruction, public flow::MakesUnitSignals {
 public:
     [[nodiscard]] std::string_view name() const override { return "ETMV3"; }
     /// The instruction did not complete.
@@ -114,13 +103,9 @@ public:
             return wrong(
                 fmt::format("--core {} is not offered with --unit etmv3; {} is", options.core, defaults().core));
         if (options.return_stack) return wrong("--return-stack: an ETMv3 has no return stack");
-        WM_RETURN_IF_ERROR(pft::check_macrocell(options));
-        if (options.speculation_depth != 0) return wrong("--speculation: an ETMv3 does not trace speculation");
+        WM_RETURN_IF_ERROR(check_macrocell(options, kind));
         if (options.cycle_threshold != 0) return wrong("--cycle-threshold: an ETMv3 counts cycles with every P-header");
-        if (options.programmed())
-            return wrong(
-                "--view-range, --exclude-range, --trigger-at and --registers: the model of the ETMv3 has no "
-                "comparators; record with --unit ptm, whose registers are the same");
+        if (const auto config = programmed_config(options); !config) return config.error();
         return Nothing{};
     }
 
@@ -130,18 +115,36 @@ public:
                                                        std::uint8_t trace_id) const override {
         Etmtraceidr id;
         id.trace_id = trace_id;
-        pft::Etmsyncfr sync;
-        sync.value = static_cast<decltype(sync.value)>(options.sync_bytes);
-        return {register_value(control(options)), register_value(sync),
-                register_value(from_value<Etm3idr>(cortex_a7_idr)), register_value(from_value<Etmccer>(cortex_a7_ccer)),
-                register_value(id)};
+        const Registers r = model_config(options).registers;
+        return captured_registers(r, tracing_registers(),
+                                  {register_value(r.cr), register_value(r.syncfr), register_value(r.idr),
+                                   register_value(r.ccer), register_value(id)},
+                                  kind);
     }
-    [[nodiscard]] std::optional<flow::SelectedBlocks> selects(const flow::UnitOptions&) const override {
-        return flow::SelectedBlocks{};  // all
+    [[nodiscard]] std::optional<flow::SelectedBlocks> selects(const flow::UnitOptions& options) const override {
+        return pft::selected_by(model_config(options).registers);
+    }
+    [[nodiscard]] Signals signals(const flow::UnitOptions&) const override {
+        return {.non_secure = true, .os_lock = true};
     }
     [[nodiscard]] isa::DecodeOptions decode_options(const flow::UnitOptions&) const override { return {}; }
     [[nodiscard]] std::unique_ptr<flow::Unit> make(const flow::UnitOptions& options, ByteSink& trace) const override {
-        return std::make_unique<RecordedUnit>(options, trace);
+        return std::make_unique<RecordedUnit>(model_config(options), trace);
+    }
+    [[nodiscard]] Result<flow::ComponentProgram> program(const flow::UnitOptions& options,
+                                                         std::uint8_t trace_id) const override {
+        Registers wanted = model_config(options).registers;
+        wanted.traceidr.trace_id = trace_id;
+        return pft::program_of(wanted, pft::programs_all(options));
+    }
+    [[nodiscard]] std::unique_ptr<flow::Unit> make_unprogrammed(const flow::UnitOptions& options, std::uint64_t seed,
+                                                                ByteSink& trace) const override {
+        ModelConfig config = model_config(options);
+        config.registers = pft::found_registers(config.registers, seed);
+        auto unit = std::make_unique<RecordedUnit>(config, trace);
+        unit->set_locks();
+        if (seed % 2 == 1) unit->lose_power();
+        return unit;
     }
 };
 

@@ -45,7 +45,7 @@ const RegisterPlace* register_called(std::string_view name) {
     return nullptr;
 }
 
-bool has_os_lock(const Registers& unit) { return unit.idr.minor >= 1; }
+bool has_os_lock(const Registers& unit) { return unit.idr.minor >= (unit.is_etmv3() ? 5 : 1); }
 
 RegisterAccess register_access(const Registers& r, unsigned number) {
     const auto traces = [](bool present, std::uint32_t mask) {
@@ -59,12 +59,15 @@ RegisterAccess register_access(const Registers& r, unsigned number) {
     const unsigned outputs = whole ? 4 : std::min<unsigned>(r.ccr.external_outputs, 4);
     const unsigned context_ids = whole ? 3 : r.ccr.context_id_comparators;
     const bool sequencer = whole || r.ccr.sequencer, start_stop = whole || r.ccr.start_stop;
-    const bool v11 = r.idr.minor >= 1, virtualised = v11 && r.ccer.virtualization;
+    const bool etmv3 = r.is_etmv3();
+    const bool newest = has_os_lock(r), virtualised = newest && r.ccer.virtualization;
     switch (number) {
-        case Etmcr::number:
-            return {true, true, true,
-                    0x0f00d701U | (r.ccer.timestamps ? 1U << 28 : 0) | (r.ccer.return_stack ? 1U << 29 : 0) |
-                        (virtualised ? 1U << 30 : 0)};
+        case Etmcr::number: {
+            const std::uint32_t features = (r.ccer.timestamps ? 1U << 28 : 0) | (virtualised ? 1U << 30 : 0);
+            // Of an ETMv3 also the trace port; no data trace.
+            if (etmv3) return {true, true, true, 0x0e23ff71U | (r.ccr.fifo_full ? 1U << 7 : 0) | features};
+            return {true, true, true, 0x0f00d701U | (r.ccer.return_stack ? 1U << 29 : 0) | features};
+        }
         case Etmccr::number:
         case Etmscr::number:
         case Etmidr::number:
@@ -75,6 +78,7 @@ RegisterAccess register_access(const Registers& r, unsigned number) {
         // The start/stop block's state and the trigger flag can be restored.
         case Etmsr::number: return traces(true, 0xc);
         case Etmtsscr::number: return traces(start_stop && pairs != 0, ones(2 * pairs) << 16 | ones(2 * pairs));
+        case Etmtecr2::number: return traces(etmv3 && pairs != 0, ones(2 * pairs));
         case Etmtecr1::number: return traces(true, 1U << 24 | (start_stop ? 1U << 25 : 0) | ones(pairs));
         case Etmfflr::number: return traces(true, 0xff);
         case Etmsqr::number: return traces(sequencer, 3);
@@ -84,13 +88,13 @@ RegisterAccess register_access(const Registers& r, unsigned number) {
             return traces(r.ccer.selectors != 0, ones(8 * std::min<unsigned>(r.ccer.selectors, 4)));
         case Etmtesseicr::number: return traces(r.ccer.embedded_ice != 0 || whole, 0x00ff00ff);
         case Etmeibcr::number: return traces(r.ccer.embedded_ice != 0 || whole, 0xff);
-        case Etmauxcr::number: return traces(true, 7);
+        case Etmauxcr::number: return traces(!etmv3, 7);
         case Etmtraceidr::number: return traces(true, 0x7f);
         case Etmvmidcvr::number: return traces(virtualised, 0xff);
         case management::oslar: return {has_os_lock(r), false, has_os_lock(r), 0xffffffff};
         case management::oslsr:
         case management::pdsr: return read_only;
-        case management::pdcr: return {v11, v11, v11, 1U << 3};
+        case management::pdcr: return {newest, newest, newest, 1U << 3};
         case management::claimset:
         case management::claimclr: return {true, true, true, 0xf};
         case management::lar: return {true, false, true, 0xffffffff};
@@ -99,7 +103,8 @@ RegisterAccess register_access(const Registers& r, unsigned number) {
     }
     if (in(number, Etmacvr::number, 2 * pairs)) return traces(true, 0xffffffff);
     if (in(number, Etmactr::number, 2 * pairs))
-        return traces(true, 0x3c07U | (context_ids != 0 ? 0x300U : 0) | (virtualised ? 0xc000U : 0));
+        return traces(true,
+                      (etmv3 ? 0x3c9fU : 0x3c07U) | (context_ids != 0 ? 0x300U : 0) | (virtualised ? 0xc000U : 0));
     if (in(number, Etmcntrldvr::number, counters) || in(number, Etmcntvr::number, counters))
         return traces(true, 0xffff);
     if (in(number, Etmcntenr::number, counters)) return traces(true, 0x3ffff);
@@ -136,7 +141,11 @@ std::vector<std::string> objections_to(const Registers& r) {
                 fmt::format("ETMACTR{} and ETMACTR{} differ; of a range both must be equal", 2 * n + 1, 2 * n + 2));
     }
     for (unsigned n = 0; n < 16; ++n)
-        if (r.actr[n].access != 1)
+        if (r.is_etmv3() && r.actr[n].access > 3)
+            out.push_back(fmt::format(
+                "ETMACTR{}: the access type is {}, a transfer of data, which an ETMv3 without data trace does not have",
+                n + 1, r.actr[n].access));
+        else if (!r.is_etmv3() && r.actr[n].access != 1)
             out.push_back(fmt::format("ETMACTR{}: the access type is {}; a macrocell has only 1, instruction execute",
                                       n + 1, r.actr[n].access));
     return out;

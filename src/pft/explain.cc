@@ -44,6 +44,7 @@ public:
     [[nodiscard]] Constant permitted(unsigned n, const Mode* mode) const {
         if (!asked_(fmt::format("ETMACTR{}", n + 1))) return protocol::varies;
         const Etmactr& a = r_.actr[n];
+        if (r_.is_etmv3() && a.access > 3) return protocol::never;  // for data
         if (mode != nullptr) {
             const unsigned control = mode->ns ? a.ns_high * 2U + a.ns_low : a.secure_high * 2U + a.secure_low;
             if (control == 1 || (control == 2 && mode->user) || (control == 3 && !mode->user)) return protocol::never;
@@ -52,6 +53,7 @@ public:
         const bool all_modes = !a.ns_high && !a.ns_low && !a.secure_high && !a.secure_low && !a.hyp;
         Constant out = mode != nullptr || all_modes ? protocol::always : protocol::varies;
         if (a.context_id != 0) out = both(out, context_id(a.context_id - 1U));
+        if (r_.is_etmv3() && a.access > 1) out = both(out, protocol::varies);  // its condition true, or false
         return a.vmid ? both(out, protocol::varies) : out;
     }
     [[nodiscard]] Constant range(unsigned n, const Mode* mode) const {
@@ -167,6 +169,8 @@ private:
     [[nodiscard]] std::string condition_words(unsigned n) const {
         const Etmactr& a = r_.actr[n];
         std::string out;
+        if (r_.is_etmv3() && (a.access == 2 || a.access == 3))
+            out += a.access == 2 ? " whose condition is true" : " whose condition is false";
         if (a.context_id != 0) out += " with " + context_words(a.context_id - 1U);
         if (a.vmid) out += " with " + vmid_words();
         return out;
@@ -189,18 +193,23 @@ private:
 
 class RegisterExplainer : private protocol::ExplanationBuilder {
 public:
-    RegisterExplainer(const Registers& registers, const ManagementValues& management, const Given& given)
+    RegisterExplainer(const Registers& registers, const ManagementValues& management, const Given& given,
+                      Macrocell kind)
         : ExplanationBuilder(given),
+          kind_(kind),
           r_(registers),
           management_(management),
           asked_([this](std::string_view name) { return asked(name); }),
           possible_(r_, asked_) {}
 
     UnitExplanation explain() {
-        out.unit = given(Etmidr::name) && r_.idr.major == 3
-                       ? fmt::format("PFT1.{}", static_cast<unsigned>(r_.idr.minor))
-                       : "PTM";
-        out.document = "docs/spec/pft.md";
+        const bool named = given(Etmidr::name) && r_.idr.major == (etmv3() ? etmv3_major : pft_v1_major);
+        const auto minor = static_cast<unsigned>(r_.idr.minor);
+        if (etmv3())
+            out.unit = named ? fmt::format("ETMv3.{}", minor) : "ETMv3";
+        else
+            out.unit = named ? fmt::format("PFT1.{}", minor) : "PTM";
+        out.document = etmv3() ? "docs/spec/etmv3.md" : "docs/spec/pft.md";
         const bool one_state = given(Etmidr::name) && !r_.idr.security;
         const bool virtualised = !given(Etmccer::name) || r_.ccer.virtualization;
         modes_ = {{false, true, false, one_state ? "User mode" : "User mode, Secure"},
@@ -220,14 +229,31 @@ public:
         lift();
         describe();
         if (asked(Etmcr::name)) contents();
+        if (etmv3()) cite_etmv3();
         return std::move(out);
     }
 
 private:
-    /// Reports the version of the unit: an ETMv3 has registers with the same names.
+    static constexpr unsigned pft_v1_major = 3, etmv3_major = 2;
+
+    [[nodiscard]] bool etmv3() const { return kind_ == Macrocell::etmv3; }
+    /// The document of the ETMv3 has one section for all rules.
+    void cite_etmv3() {
+        constexpr const char* section = "13";
+        for (TraceCondition& f : out.findings) f.section = section;
+        for (protocol::TracedLevel& level : out.levels)
+            for (TraceCondition& f : level.obstacles) f.section = section;
+    }
+    /// Reports the version of the unit: the other unit has registers with the same names.
     void version() {
-        constexpr unsigned pft_v1 = 3;
-        if (!asked(Etmidr::name) || r_.idr.major == pft_v1) return;
+        if (!asked(Etmidr::name) || r_.idr.major == (etmv3() ? etmv3_major : pft_v1_major)) return;
+        if (etmv3()) {
+            find(TraceEffect::may, "ETMIDR",
+                 fmt::format("ETMIDR[11:8] is {}: this is no ETMv3, whose rules are applied here",
+                             static_cast<unsigned>(r_.idr.major)),
+                 "", "3");
+            return;
+        }
         find(TraceEffect::may, "ETMIDR",
              fmt::format("ETMIDR[11:8] is {}: this is an ETMv{}.{} and not a PTM, whose rules are applied here",
                          static_cast<unsigned>(r_.idr.major), r_.idr.major + 1U, static_cast<unsigned>(r_.idr.minor)),
@@ -274,7 +300,8 @@ private:
         if (asked(Etmteevr::name)) enabling_event();
         if (!asked(Etmtecr1::name)) return;
         if (r_.tecr1.start_stop) start_and_stop();
-        for (std::size_t n = 0; n < modes_.size(); ++n) ranges(n);
+        singles_known_ = !etmv3() || asked(Etmtecr2::name);
+        for (std::size_t n = 0; n < modes_.size(); ++n) selection(n);
     }
     void enabling_event() {
         const Constant event = possible_.event(r_.teevr, nullptr);
@@ -328,34 +355,56 @@ private:
                          stops.empty() ? "nothing" : fmt::format("{}", fmt::join(stops, " or "))),
              "", "5.6");
     }
-    void ranges(std::size_t n) {
+    /// The ranges of ETMTECR1, and of an ETMv3 the single addresses of ETMTECR2.
+    void selection(std::size_t n) {
         std::vector<std::string> words;
         Constant some = protocol::never;
         for (unsigned i = 0; i < 8; ++i) {
             if (!has_bit(r_.tecr1.ranges, i)) continue;
             const Constant range = possible_.range(i, &modes_[n]);
             some = either(some, range);
-            if (range != protocol::never) words.push_back(possible_.range_words(i));
+            if (range != protocol::never) words.push_back("from " + possible_.range_words(i));
         }
-        const auto list = [&] { return fmt::format("{}", fmt::join(words, " or from ")); };
-        if (!r_.tecr1.exclude && r_.tecr1.ranges == 0) {
+        for (unsigned i = 0; i < 16; ++i) {
+            if (!etmv3() || !singles_known_ || !has_bit(r_.tecr2.single, i)) continue;
+            const Constant single = both(possible_.permitted(i, &modes_[n]), protocol::varies);
+            some = either(some, single);
+            if (single != protocol::never) words.push_back("at " + possible_.address_words(i));
+        }
+        const auto list = [&] { return fmt::format("{}", fmt::join(words, " or ")); };
+        const char* const one = etmv3() ? "instructions" : "blocks with an instruction";
+        const char* const whole = etmv3() ? "instructions" : "blocks that lie whole";
+        if (!r_.tecr1.exclude && !singles_known_ && some == protocol::never) {
             if (n == 0)
+                out.findings.push_back(never_unless("it includes single addresses (ETMTECR2, not given)",
+                                                    "ETMTECR1[24]",
+                                                    "ETMTECR1[24] is 0, include, and no range can match",
+                                                    "write 0x01000000 to ETMTECR1: exclude nothing", "5.6"));
+        } else if (!r_.tecr1.exclude && r_.tecr1.ranges == 0 && r_.tecr2.single == 0) {
+            if (n == 0 && etmv3())
+                find(TraceEffect::stops, "ETMTECR1[24]",
+                     "ETMTECR1[24] is 0, include, and neither ETMTECR1[7:0] nor ETMTECR2 selects a comparator: nothing "
+                     "is included",
+                     "write 0x01000000 to ETMTECR1: exclude nothing", "5.6");
+            else if (n == 0)
                 find(TraceEffect::stops, "ETMTECR1[24]",
                      "ETMTECR1[24] is 0, include, and ETMTECR1[7:0] selects no range: nothing is included",
                      "write 0x01000000 to ETMTECR1: exclude nothing", "5.6");
         } else if (!r_.tecr1.exclude && some == protocol::never) {
             obstacle(n, TraceEffect::stops, "ETMTECR1[7:0]",
-                     "ETMTECR1 includes ranges of which none matches in this mode (ETMACTR)", "", "5.6");
+                     etmv3() ? "ETMTECR1 and ETMTECR2 include addresses of which none matches in this mode (ETMACTR)"
+                             : "ETMTECR1 includes ranges of which none matches in this mode (ETMACTR)",
+                     "", "5.6");
         } else if (!r_.tecr1.exclude && some == protocol::varies) {
-            obstacle(n, TraceEffect::may, "ETMTECR1[7:0]",
-                     fmt::format("ETMTECR1 keeps only blocks with an instruction from {}", list()), "", "5.6");
+            obstacle(n, TraceEffect::may, "ETMTECR1[7:0]", fmt::format("ETMTECR1 keeps only {} {}", one, list()), "",
+                     "5.6");
         } else if (r_.tecr1.exclude && some == protocol::always) {
             obstacle(n, TraceEffect::stops, "ETMTECR1[7:0]",
-                     fmt::format("ETMTECR1 leaves out all addresses, from {}", list()),
+                     fmt::format("ETMTECR1 leaves out all addresses, {}", list()),
                      "write 0x01000000 to ETMTECR1: exclude nothing", "5.6");
         } else if (r_.tecr1.exclude && some == protocol::varies) {
-            obstacle(n, TraceEffect::may, "ETMTECR1[7:0]",
-                     fmt::format("ETMTECR1 leaves out blocks that lie whole from {}", list()), "", "5.6");
+            obstacle(n, TraceEffect::may, "ETMTECR1[7:0]", fmt::format("ETMTECR1 leaves out {} {}", whole, list()), "",
+                     "5.6");
         }
     }
 
@@ -384,11 +433,15 @@ private:
             out.contents.push_back({std::move(what), wanted && (there || !known), std::move(text), std::move(field)});
         };
         out.contents.push_back({"program flow", true,
-                                "the outcome of each waypoint, and addresses that the program "
-                                "does not give",
+                                fmt::format("the outcome of each {}, and addresses that the program does not give",
+                                            etmv3() ? "instruction" : "waypoint"),
                                 ""});
         add("an address for each taken branch", c.branch_broadcast, true, "ETMCR[8]", "", "");
-        add("cycle counts", c.cycle_accurate, true, "ETMCR[12]", c.cycle_accurate ? "with each waypoint" : "", "");
+        add("cycle counts", c.cycle_accurate, true, "ETMCR[12]",
+            !c.cycle_accurate ? ""
+            : etmv3()         ? "with each instruction"
+                              : "with each waypoint",
+            "");
         // Some units send timestamps although ETMCCER[22] is 0.
         add("timestamps", c.timestamps, true, "ETMCR[28]",
             c.timestamps && known && !r_.ccer.timestamps ? "though ETMCCER[22] says that the unit has none" : "", "");
@@ -399,9 +452,10 @@ private:
                                    : "",
             "");
         add("VMIDs", c.vmid_trace, r_.ccer.virtualization, "ETMCR[30]", "", "ETMCCER[26] is 0");
-        add("return stack", c.return_stack, r_.ccer.return_stack, "ETMCR[29]",
-            c.return_stack ? "returns to the caller have no address, which makes the trace smaller" : "",
-            "ETMCCER[23] is 0");
+        if (!etmv3())
+            add("return stack", c.return_stack, r_.ccer.return_stack, "ETMCR[29]",
+                c.return_stack ? "returns to the caller have no address, which makes the trace smaller" : "",
+                "ETMCCER[23] is 0");
         if (given(Etmtrigger::name)) {
             const bool happens = possible_.event(r_.trigger, nullptr) != protocol::never;
             out.contents.push_back({"a trigger", happens,
@@ -414,17 +468,46 @@ private:
                                     "ETMSYNCFR"});
     }
 
+    const Macrocell kind_;
     const Registers& r_;
     const ManagementValues& management_;
     const Given asked_;
     Possible possible_;
     std::vector<Mode> modes_;
+    bool singles_known_ = true;  ///< ETMTECR2 was given, or the unit has none
 };
 
 }  // namespace
 
-UnitExplanation explain(const Registers& registers, const ManagementValues& management, const Given& given) {
-    return RegisterExplainer(registers, management, given).explain();
+UnitExplanation explain(const Registers& registers, const ManagementValues& management, const Given& given,
+                        Macrocell kind) {
+    return RegisterExplainer(registers, management, given, kind).explain();
+}
+
+UnitExplanation explain(const std::vector<RegisterValue>& values, Registers registers, Macrocell kind) {
+    for (const RegisterValue& r : values)
+        if (const RegisterPlace* const place = register_called(r.name))
+            registers.set(place->number, static_cast<std::uint32_t>(r.value));
+    const auto value = [&](std::string_view name) {
+        const RegisterValue* const r = find_register(values, name);
+        return r == nullptr ? std::nullopt : std::optional(static_cast<std::uint32_t>(r->value));
+    };
+    const auto& [oslsr, pdsr, lsr, authstatus] = management_names;
+    return explain(
+        registers, {value(oslsr), value(pdsr), value(lsr), value(authstatus)},
+        [&](std::string_view name) { return find_register(values, name) != nullptr; }, kind);
+}
+
+std::vector<std::string> filters(const std::vector<RegisterValue>& values) {
+    std::vector<std::string> out;
+    constexpr std::uint64_t always = 0x6f;  // only resource A, which is true (docs/spec/pft.md, 3)
+    if (const RegisterValue* r = find_register(values, Etmteevr::name); r != nullptr && r->value != always)
+        out.emplace_back(Etmteevr::name);
+    if (const RegisterValue* value = find_register(values, Etmtecr1::name)) {
+        const auto r = from_value<Etmtecr1>(static_cast<std::uint32_t>(value->value));
+        if (r.start_stop || r.ranges != 0 || !r.exclude) out.emplace_back(Etmtecr1::name);
+    }
+    return out;
 }
 
 }  // namespace waymark::pft

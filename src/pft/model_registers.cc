@@ -1,4 +1,4 @@
-#include "model_registers.h"
+#include "waymark/pft/model_registers.h"
 
 namespace waymark::pft {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "model_blocks.h"
-#include "resources.h"
+#include "waymark/pft/resources.h"
 
 namespace waymark::pft {
 

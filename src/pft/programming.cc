@@ -1,4 +1,4 @@
-#include "programming.h"
+#include "waymark/pft/programming.h"
 
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ constexpr unsigned single_address = 0;
 
 /// A bit for each address comparator that some resource uses.
 std::uint32_t used_comparators(const Registers& r) {
-    std::uint32_t used = r.tsscr.start | std::uint32_t{r.tsscr.stop};
+    std::uint32_t used = r.tsscr.start | std::uint32_t{r.tsscr.stop} | r.tecr2.single;
     for (unsigned pair = 0; pair < 8; ++pair)
         if ((r.tecr1.ranges >> pair & 1U) != 0) used |= 3U << 2 * pair;
     const auto event = [&](const EventFields& e) {
@@ -39,9 +39,9 @@ std::uint32_t used_comparators(const Registers& r) {
 
 /// Whether a register decides which code is traced.
 bool decides(std::uint32_t comparators, unsigned number) {
-    constexpr std::array controls{Etmtrigger::number, Etmtsscr::number,   Etmteevr::number, Etmtecr1::number,
-                                  Etmsyncfr::number,  Etmtsevr::number,   Etmauxcr::number, Etmtraceidr::number,
-                                  Etmfflr::number,    Etmtesseicr::number};
+    constexpr std::array controls{Etmtrigger::number, Etmtsscr::number,    Etmtecr2::number,   Etmteevr::number,
+                                  Etmtecr1::number,   Etmsyncfr::number,   Etmtsevr::number,   Etmauxcr::number,
+                                  Etmfflr::number,    Etmtraceidr::number, Etmtesseicr::number};
     if (std::find(controls.begin(), controls.end(), number) != controls.end()) return true;
     const auto of_used = [&](unsigned first) {
         return number >= first && number < first + 16 && (comparators >> (number - first) & 1U) != 0;

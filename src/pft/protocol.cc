@@ -37,9 +37,6 @@ using protocol::Setting;
 using protocol::Stretch;
 using protocol::Survey;
 
-/// Registers that explain() uses and `Registers` lacks, in the order of ManagementValues.
-constexpr std::array<std::string_view, 4> management_names{"ETMOSLSR", "ETMPDSR", "ETMLSR", "ETMAUTHSTATUS"};
-
 /// Results of a survey that only Program Flow Trace has.
 class More {
 public:
@@ -252,40 +249,20 @@ public:
         if (std::find(management_names.begin(), management_names.end(), r.name) != management_names.end())
             visitor.number("value", static_cast<std::uint32_t>(r.value));
         const RegisterPlace* const place = register_called(r.name);
-        if (place == nullptr) return;
+        if (place == nullptr || !register_access(Registers{}, place->number).present) return;
         protocol::VisitFields walker(visitor);
-        unsigned at = 0;
-        const Registers all;
-        Registers::for_each(all, [&](auto one) {
-            if (register_places()[at++].number != place->number) return;
+        for_each_place(Registers{}, [&](auto one, const RegisterPlace& its) {
+            if (its.number != place->number) return;
             one = from_value<decltype(one)>(static_cast<std::uint32_t>(r.value));
             decltype(one)::fields(walker, one);
         });
     }
     [[nodiscard]] std::vector<std::string> filters(const std::vector<RegisterValue>& registers) const override {
-        std::vector<std::string> out;
-        constexpr std::uint64_t always = 0x6f;  // only resource A, which is true (docs/spec/pft.md, 3)
-        if (const RegisterValue* r = find_register(registers, "ETMTEEVR"); r != nullptr && r->value != always)
-            out.emplace_back("ETMTEEVR");
-        if (const RegisterValue* value = find_register(registers, Etmtecr1::name)) {
-            const auto r = from_value<Etmtecr1>(static_cast<std::uint32_t>(value->value));
-            if (r.start_stop || r.ranges != 0 || !r.exclude) out.emplace_back(Etmtecr1::name);
-        }
-        return out;
+        return pft::filters(registers);
     }
     [[nodiscard]] std::optional<protocol::UnitExplanation> explain(const std::vector<RegisterValue>& registers,
                                                                    std::string_view) const override {
-        Registers all;
-        for (const RegisterValue& r : registers)
-            if (const RegisterPlace* const place = register_called(r.name))
-                all.set(place->number, static_cast<std::uint32_t>(r.value));
-        const auto value = [&](std::string_view name) {
-            const RegisterValue* const r = find_register(registers, name);
-            return r == nullptr ? std::nullopt : std::optional(static_cast<std::uint32_t>(r->value));
-        };
-        const auto& [oslsr, pdsr, lsr, authstatus] = management_names;
-        return pft::explain(all, {value(oslsr), value(pdsr), value(lsr), value(authstatus)},
-                            [&](std::string_view name) { return find_register(registers, name) != nullptr; });
+        return pft::explain(registers, Registers{}, Macrocell::ptm);
     }
     [[nodiscard]] protocol::Configured configure(const protocol::Description& source) const override;
 

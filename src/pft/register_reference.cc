@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "waymark/pft/registers.h"
+#include "waymark/pft/access.h"
 
 namespace waymark::pft {
 
@@ -145,14 +145,15 @@ constexpr RegisterMeaning meanings[] = {
 
 }  // namespace
 
+std::span<const RegisterMeaning> register_meanings() { return meanings; }
+
 UnitReference register_reference() {
     UnitReference out{"Program Trace Macrocell (PTM)", "ptm", "pft", {}};
     const Registers all;
-    Registers::for_each(all, [&]<class Register>(const Register&) {
+    for_each_place(all, [&]<class Register>(const Register&, const RegisterPlace& its) {
+        if (!register_access(all, its.number).present) return;
+        std::string place = fmt::format("register {:#04x}, offset {:#05x}", its.number, 4 * its.number);
         const bool again = !out.registers.empty() && out.registers.back().name == Register::name;
-        const unsigned number =
-            Register::number + (again ? static_cast<unsigned>(out.registers.back().places.size()) : 0U);
-        std::string place = fmt::format("register {:#04x}, offset {:#05x}", number, 4 * number);
         if (again) return out.registers.back().places.push_back(std::move(place));
         out.registers.push_back(reference_of<Register>(std::move(place), meanings));
         out.registers.back().first = 1;

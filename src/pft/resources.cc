@@ -1,4 +1,4 @@
-#include "resources.h"
+#include "waymark/pft/resources.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,6 +7,15 @@ namespace waymark::pft {
 namespace {
 
 constexpr std::uint32_t always = 0x006f, never = 0x406f;
+
+/// Access types of an ETMv3: 0 fetch, 1 execute, 2 and 3 execute with its condition true or false; others are for data.
+constexpr bool instruction_access(unsigned type, bool passed) {
+    return type <= 1 || (type == 2 && passed) || (type == 3 && !passed);
+}
+
+/// The bits of an instruction's address that a single comparator of an ETMv3 ignores, by its size in bits 4:3: 1
+/// halfword, 3 word.
+std::uint32_t ignored_bits(const Etmactr& access) { return to_value(access) >> 3 & 3U; }
 
 template <class Register>
 std::uint32_t event_value(const Register& r) {
@@ -22,8 +31,8 @@ Resources::Resources(const Registers& registers, ModelChoices::StartAndStop star
         return std::all_of(group.begin(), group.end(), [](const auto& r) { return event_value(r) == never; });
     };
     trivial_ = event_value(r_.teevr) == always && !r_.tecr1.start_stop && r_.tecr1.exclude && r_.tecr1.ranges == 0 &&
-               event_value(r_.trigger) == never && event_value(r_.tsevr) == never && is_none(r_.extoutevr) &&
-               to_value(r_.tsscr) == 0 && to_value(r_.tesseicr) == 0;
+               r_.tecr2.single == 0 && event_value(r_.trigger) == never && event_value(r_.tsevr) == never &&
+               is_none(r_.extoutevr) && to_value(r_.tsscr) == 0 && to_value(r_.tesseicr) == 0;
     note_use();
     trivial_ = trivial_ && !sequencer_used_ && !counters_used_;
     start_stop_ = start_stop_now_ = r_.sr.start_stop;
@@ -59,7 +68,7 @@ void Resources::note_use() {
     const auto counts = [](const auto& r) { return !r.by_event || event_value(r) != never; };
     counters_used_ |= std::any_of(r_.cntenr.begin(), r_.cntenr.end(), counts) ||
                       (r_.ccer.reduced_counter && r_.cntrldvr[0].value != 0);
-    used_single_ |= r_.tsscr.start | static_cast<std::uint32_t>(r_.tsscr.stop);
+    used_single_ |= r_.tsscr.start | std::uint32_t{r_.tsscr.stop} | r_.tecr2.single;
     used_ranges_ |= r_.tecr1.ranges;
     const auto some = [](const auto& group) {
         return std::any_of(group.begin(), group.end(), [](const auto& r) { return event_value(r) != never; });
@@ -77,7 +86,9 @@ bool Resources::compare(const ComparedBlock& block) {
     if (!block.jazelle) {
         for (std::uint32_t left = used_single_; left != 0; left &= left - 1) {
             const auto i = static_cast<unsigned>(std::countr_zero(left));
-            if (block.start <= r_.acvr[i].value && r_.acvr[i].value <= block.end && permitted(r_.actr[i], block))
+            const std::uint32_t value = r_.acvr[i].value, low = r_.is_etmv3() ? ignored_bits(r_.actr[i]) : 0;
+            if ((block.start & ~std::uint64_t{low}) <= value && (value & ~low) <= block.end &&
+                permitted(r_.actr[i], block))
                 single_ |= 1U << i;
         }
         for (std::uint32_t left = used_ranges_; left != 0; left &= left - 1) {
@@ -91,15 +102,19 @@ bool Resources::compare(const ComparedBlock& block) {
     }
     run_start_stop();
     sample();
-    const bool selected = r_.tecr1.exclude ? (excluded_ & r_.tecr1.ranges) == 0 : (included_ & r_.tecr1.ranges) != 0;
+    const bool single = (single_ & r_.tecr2.single) != 0;
+    const bool selected =
+        r_.tecr1.exclude ? (excluded_ & r_.tecr1.ranges) == 0 && !single : (included_ & r_.tecr1.ranges) != 0 || single;
     const bool enabled = event(r_.teevr) && (!r_.tecr1.start_stop || start_stop_now_) && selected;
     if (sequencer_used_) run_sequencer();
     if (counters_used_) reload_counters();
     return enabled;
 }
 
-/// The access type of a comparator: security state, privilege, Context ID and VMID may also be conditions.
+/// The access type of a comparator: security state, privilege, Context ID and VMID may also be conditions, and of an
+/// ETMv3 the instruction's condition.
 bool Resources::permitted(const Etmactr& access, const ComparedBlock& block) const {
+    if (r_.is_etmv3() && !instruction_access(access.access, block.passed)) return false;
     const unsigned control =
         block.ns ? access.ns_high * 2U + access.ns_low : access.secure_high * 2U + access.secure_low;
     if (control == 1 || (control == 2 && block.user) || (control == 3 && !block.user)) return false;

@@ -5,6 +5,7 @@
 
 #include "waymark/core/gap.h"
 #include "waymark/coresight/deformatter.h"
+#include "waymark/flow/each_instruction.h"
 #include "waymark/isa/decode_instr.h"
 #include "waymark/program/plan.h"
 
@@ -34,6 +35,7 @@ class Execution {
 public:
     Execution(const flow::UnitFactory& units, const flow::UnitOptions& options, std::uint64_t seed)
         : isa_(units.traces_aarch64() ? isa::Isa::a64 : isa::Isa::a32),
+          each_instruction_(flow::traces_each_instruction(units)),
           decode_(units.decode_options(options)),
           threads_(options.context_id_bytes != 0),
           random_(seed) {
@@ -64,13 +66,25 @@ public:
         return context;
     }
 
+    /// Number of blocks, or of instructions for a unit that traces each, and of exceptions.
+    [[nodiscard]] std::uint64_t given() const { return given_; }
+
     /// Executes one block, or an exception and the way back.
     void step(flow::Unit& unit, std::uint64_t cycle) {
         constexpr unsigned one_exception_in = 50, one_switch_in = 200, most_instructions = 8;
-        const auto straight = static_cast<std::uint32_t>(4 * below(most_instructions));
+        auto straight = static_cast<std::uint32_t>(4 * below(most_instructions));
+        for (; each_instruction_ && straight != 0; straight -= 4) {
+            isa::Instruction ordinary;
+            ordinary.bytes = 4;
+            const isa::Place next{now_.address + 4, isa_};
+            unit.waypoint({}, {now_.address, isa_, ordinary, true, next}, cycle);
+            ++given_;
+            now_ = next;
+        }
         const flow::Straight before{straight, static_cast<std::uint8_t>(straight == 0 ? 0 : 4)};
         if (below(one_exception_in) == 0) {
             now_.address.value += straight;
+            ++given_;
             unit.exception(before, flow::ExceptionClass::irq, std::nullopt, cycle);
             if (threads_ && below(2) == 0) {
                 thread_ += 1;
@@ -91,6 +105,7 @@ public:
         isa::Place next{{at.value + 4}, isa_};
         if (passed) next.address = conditional ? instruction.target : places_[below(places_.size())];
         unit.waypoint(before, {at, isa_, instruction, passed, next}, cycle);
+        ++given_;
         now_ = next;
     }
 
@@ -109,12 +124,14 @@ private:
     }
 
     isa::Isa isa_;
+    bool each_instruction_;
     isa::DecodeOptions decode_;
     bool threads_;
     std::mt19937_64 random_;
     std::vector<Address> places_;
     isa::Place now_{};
     std::uint32_t thread_ = 100;
+    std::uint64_t given_ = 0;
 };
 
 constexpr unsigned blocks = 2000;
@@ -190,7 +207,7 @@ Result<Proof> prove(const Plan& plan, std::uint64_t seed) {
         unit->start(execution.begin(), begins);
         execute(*unit, execution, begins);
         unit->finish();
-        proof.traced = blocks - std::min<std::uint64_t>(blocks, unit->untraced());
+        proof.traced = execution.given() - std::min(execution.given(), unit->untraced());
     }
     Collected given;
     {

@@ -25,9 +25,10 @@ etm3::Etm3cr control() {
 
 etm3::ModelConfig model_config() {
     etm3::ModelConfig config;
-    config.config = etm3::Config::from_registers(control(), from_value<etm3::Etmccer>(cortex_m3_ccer),
-                                                 from_value<etm3::Etm3idr>(cortex_m3_idr));
-    config.config.m_profile = true;
+    config.registers.cr = from_value<pft::Etmcr>(to_value(control()));
+    config.registers.idr = from_value<pft::Etmidr>(cortex_m3_idr);
+    config.registers.ccer = from_value<etm3::Etmccer>(cortex_m3_ccer);
+    config.m_profile = true;
     return config;
 }
 

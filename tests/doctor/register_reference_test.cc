@@ -80,7 +80,8 @@ TEST(RegisterReference, Names) {
     EXPECT_EQ(only("TRCACVR16"), "TRCACVR16: " + std::string(none));
     EXPECT_EQ(only("TRCRSCTLR31"), "TRCRSCTLR at 0x27c");
     EXPECT_EQ(only("TRCRSCTLR1"), "TRCRSCTLR1: " + std::string(none));
-    EXPECT_EQ(only("ETMACVR16"), "ETMACVR at register 0x1f, offset 0x07c");
+    EXPECT_EQ(only("ETMACVR16"), "2 registers");
+    EXPECT_EQ(only("ETMTECR2"), "ETMTECR2 at register 0x07, offset 0x01c");
     EXPECT_EQ(only("ETMACVR0"), "ETMACVR0: " + std::string(none));
     EXPECT_EQ(only("trcidr5"), "TRCIDR5 at 0x1f4");
     EXPECT_EQ(only("TRCCONFIGR3"), "TRCCONFIGR3: " + std::string(none));

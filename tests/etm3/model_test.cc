@@ -38,8 +38,8 @@ isa::Instruction indirect(bool exception_return = false) {
 /// Instructions from 0x8000 on, in A32, one a cycle.
 class Small {
 public:
-    explicit Small(const Config& config, const ModelChoices& choices = {.sync_bytes = 0})
-        : config_(config), model({config, choices}, trace_) {
+    explicit Small(const Config& config, const ModelChoices& choices = {})
+        : config_(config), model({registers(config), choices, config.m_profile}, trace_) {
         model.start({here_, false, false, 0});
     }
     void ordinary(bool passed = true, std::uint64_t cycles = 1) {
@@ -78,6 +78,12 @@ public:
     }
 
 private:
+    static Registers registers(const Config& config) {
+        Registers out = test::registers_for(config);
+        out.syncfr.value = 0;
+        return out;
+    }
+
     ByteCollector trace_;
     const Config config_;
     Place here_{{0x8000}, Isa::a32};
@@ -105,7 +111,7 @@ TEST(Etm3Model, OutcomesBranchesAndReturns) {
 }
 
 TEST(Etm3Model, CyclesInEveryFormat) {
-    Small run({.cycle_accurate = true}, {.sync_bytes = 0, .header_cycles = 16});
+    Small run({.cycle_accurate = true}, {.header_cycles = 16});
     run.ordinary();
     run.ordinary(true, 0);    // with the one before it
     run.ordinary(false, 1);   // WN
@@ -126,7 +132,7 @@ TEST(Etm3Model, CyclesInEveryFormat) {
 TEST(Etm3Model, ExceptionsContextsAndTime) {
     Config config{.vmid_trace = true, .timestamps = true};
     config.context_id_bytes = 2;
-    Small run(config, {.sync_bytes = 0, .timestamp_first = 1000});
+    Small run(config, {.timestamp_first = 1000});
     run.ordinary();
     run.exception(14, {0xffff0018});
     run.ordinary();
@@ -224,9 +230,9 @@ Simulated simulate(const ModelConfig& config, const synthetic::Program& program,
         const bool fits = w.end == follow::WalkEnd::waypoint;
         if (!fits || random.chance(100)) {
             ExceptionTaken e;
-            do e.number = random.below(config.config.m_profile ? exception_numbers : 16U);
+            do e.number = random.below(config.m_profile ? exception_numbers : 16U);
             while (e.number < 2);
-            if (config.config.m_profile) e.resume = static_cast<std::uint8_t>(random.half() ? random.below(16) : 0U);
+            if (config.m_profile) e.resume = static_cast<std::uint8_t>(random.half() ? random.below(16) : 0U);
             here = anywhere();
             e.vector = here;
             e.ns = ns = random.half();
@@ -276,10 +282,12 @@ TEST(Etm3Model, RandomProgramsAreGivenBackByBothDecoders) {
     std::uint64_t overflows = 0;
     for (unsigned n = 0; n < wanted(sized(30U, 10U)); ++n) {
         const auto program = synthetic::make_program({.seed = n + 7U, .blocks = 100, .large_block_chance = 0});
-        ModelConfig config{.config = test::random_config(random), .choices = {}};
-        config.config.branch_output = random.half();
-        config.config.vmid_trace = random.half();
-        config.choices.sync_bytes = random.half() ? 100 : 400;
+        Config packets = test::random_config(random);
+        packets.branch_output = random.half();
+        packets.vmid_trace = random.half();
+        ModelConfig config{test::registers_for(packets), {}, packets.m_profile};
+        ASSERT_EQ(config.packets(), packets);
+        config.registers.syncfr.value = random.half() ? 100 : 400;
         config.choices.timestamp_first = 1;
         if (n % 3 == 2) {
             config.choices.fifo_bytes = 32 + random.below(30);
@@ -289,8 +297,8 @@ TEST(Etm3Model, RandomProgramsAreGivenBackByBothDecoders) {
         SCOPED_TRACE(n);
         const Simulated done = simulate(config, program, n, 500);
         overflows += done.counts.overflows;
-        const auto reference = decoded<ReferenceDecoder>(config.config, program, done.bytes);
-        EXPECT_EQ(synthetic::difference(decoded<Decoder>(config.config, program, done.bytes), reference), "");
+        const auto reference = decoded<ReferenceDecoder>(packets, program, done.bytes);
+        EXPECT_EQ(synthetic::difference(decoded<Decoder>(packets, program, done.bytes), reference), "");
         std::vector<RanInstruction> found;
         std::uint64_t exceptions = 0;
         for (const Element& e : reference) {
@@ -334,7 +342,7 @@ TEST(Etm3Model, IsRecordedAsTheUnitOfACortexA7) {
               "--return-stack: an ETMv3 has no return stack");
     EXPECT_EQ(refused([](flow::UnitOptions& o) { o.core = "cortex-a15"; }),
               "--core cortex-a15 is not offered with --unit etmv3; cortex-a7 is");
-    EXPECT_NE(refused([](flow::UnitOptions& o) { o.trigger_at = Address{0x8000}; }), "");
+    EXPECT_NE(refused([](flow::UnitOptions& o) { o.trigger_at = Address{0x100000000}; }), "");
     EXPECT_NE(refused([](flow::UnitOptions& o) { o.context_id_bytes = 3; }), "");
     EXPECT_NE(refused([](flow::UnitOptions& o) { o.sync_bytes = 4096; }), "");
     EXPECT_NE(refused([](flow::UnitOptions& o) { o.fifo_bytes = 31; }), "");
@@ -346,7 +354,9 @@ TEST(Etm3Model, IsRecordedAsTheUnitOfACortexA7) {
         std::snprintf(text, sizeof text, "%s=%#llx ", r.name.c_str(), static_cast<unsigned long long>(r.value));
         registers += text;
     }
-    EXPECT_EQ(registers, "ETMCR=0x10001000 ETMSYNCFR=0x400 ETMIDR=0x410cf250 ETMCCER=0x344008f2 ETMTRACEIDR=0x10 ");
+    EXPECT_EQ(registers,
+              "ETMCR=0x10001800 ETMSYNCFR=0x400 ETMIDR=0x410cf250 ETMCCER=0x344008f2 ETMTRACEIDR=0x10 ETMTEEVR=0x6f "
+              "ETMTECR1=0x1000000 ETMTECR2=0 ");
 }
 
 }  // namespace

@@ -11,6 +11,25 @@
 
 namespace waymark::etm3::test {
 
+/// Registers of a unit that sends packets of this form.
+inline Registers registers_for(const Config& config) {
+    Registers out = tracing_registers();
+    Etm3cr cr;
+    cr.cycle_accurate = config.cycle_accurate;
+    cr.branch_output = config.branch_output;
+    cr.vmid_trace = config.vmid_trace;
+    cr.timestamps = config.timestamps;
+    cr.context_id_size = static_cast<std::uint8_t>(config.context_id_bytes == 4 ? 3 : config.context_id_bytes);
+    out.cr = from_value<pft::Etmcr>(to_value(cr));
+    auto idr = from_value<Etm3idr>(to_value(out.idr));
+    idr.minor = config.minor_version;
+    idr.alternative_branches = config.alternative_branches;
+    out.idr = from_value<pft::Etmidr>(to_value(idr));
+    out.ccer.timestamp_binary = !config.gray_timestamps;
+    out.ccer.timestamp_64 = config.timestamp_bytes == 9;
+    return out;
+}
+
 /// Packets and gaps of a stream, as text with their meaning.
 struct Listed {
     std::vector<Packet> packets;

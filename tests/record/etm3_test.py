@@ -99,7 +99,7 @@ class Etm3(unittest.TestCase):
 
     def test_what_the_unit_does_not_have_is_refused(self):
         for options, words in ((("--return-stack",), "no return stack"), (("--core", "cortex-a15"), "cortex-a7"),
-                               (("--view-range", "_start"), "no comparators")):
+                               (("--view-range", "_start", "--exclude-range", "_start"), "not both")):
             done = run(WAYMARK, "record", "--from-start", "--unit", "etmv3", *options, "-o", self.folder / "no", "--", self.programs["arm"])
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(words, done.stderr)

@@ -47,7 +47,7 @@ int main(void) {
 START = {"arm": '__asm__(".globl _start\\n_start: bl main\\n mov r0, #0\\n mov r7, #1\\n svc 0\\n");',
          "aarch64": '__asm__(".globl _start\\n_start: bl main\\n mov x0, #0\\n mov x8, #93\\n svc 0\\n");'}
 COMPILERS = {"arm": "arm-linux-gnueabihf-gcc", "aarch64": "aarch64-linux-gnu-gcc"}
-UNITS = {"ptm": "arm", "etmv4": "aarch64", "ete": "aarch64"}
+UNITS = {"ptm": "arm", "etmv3": "arm", "etmv4": "aarch64", "ete": "aarch64"}
 TRIGGER_ID = 0x7d
 
 
@@ -150,7 +150,7 @@ class Sinks(unittest.TestCase):
                 self.assertEqual(whole.find(there, place + 1), -1)
                 # The mark comes before the unit's own packet, which follows the waiting atoms and the branch out of `fault`.
                 before = place + marks[0].get(0x10, 0)
-                self.assertIn(0x0c if unit == "ptm" else 0x71, whole[before:before + 12])
+                self.assertIn(0x0c if UNITS[unit] == "arm" else 0x71, whole[before:before + 12])
                 registers = self.registers(folder)
                 self.assertEqual(registers["RSZ"], size // 4)
                 self.assertEqual(registers["TRG"], 0)

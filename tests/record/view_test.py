@@ -92,7 +92,7 @@ class View(unittest.TestCase):
         return self.ranges(out)
 
     def expect(self, program, unit, include=(), exclude=(), options=()):
-        """Rules of sections 2.12 of etm4-registers.md and 5.6 of pft.md, for ranges [low, high)."""
+        """Rules of sections 2.12 of etm4-registers.md, 5.6 of pft.md and 13 of etmv3.md, for ranges [low, high)."""
         expected, everything = [], self.everything(program, unit)
         for start, end, count in everything:
             last = last_instruction(end, start, count)
@@ -110,7 +110,7 @@ class View(unittest.TestCase):
         return out
 
     def test_ranges_of_functions(self):
-        for program, unit in (("arm_static", "ptm"), ("aarch64_static", "ete"), ("aarch64_static", "etmv4")):
+        for program, unit in (("arm_static", "ptm"), ("arm_static", "etmv3"), ("aarch64_static", "ete"), ("aarch64_static", "etmv4")):
             s = self.symbols[program]
             with self.subTest(unit=unit):
                 self.expect(program, unit, include=[s["middle"]], options=("--view-range", "middle"))
@@ -130,6 +130,7 @@ class View(unittest.TestCase):
 
     def test_other_options_beside_ranges(self):
         for program, unit, options in (("arm_static", "ptm", ("--cycle-accurate", "--return-stack", "--timestamps")),
+                                       ("arm_static", "etmv3", ("--cycle-accurate", "--timestamps", "--context-id", "4")),
                                        ("aarch64_static", "ete", ("--speculation", "8")),
                                        ("aarch64_static", "etmv4", ("--cycle-accurate", "--cycle-threshold", "100")),
                                        ("aarch64_static", "ete", ("--return-stack", "--timestamps"))):
@@ -139,7 +140,7 @@ class View(unittest.TestCase):
 
     def test_a_position_independent_program(self):
         """Where the function lies is known when the program is mapped: the unit is programmed then."""
-        for program, unit in (("arm_pie", "ptm"), ("aarch64_pie", "ete")):
+        for program, unit in (("arm_pie", "ptm"), ("arm_pie", "etmv3"), ("aarch64_pie", "ete")):
             with self.subTest(unit=unit):
                 out, _ = self.record(program, "--unit", unit, "--view-range", "middle")
                 done = run(WAYMARK, "verify", out)
@@ -151,7 +152,8 @@ class View(unittest.TestCase):
                 lengths = {(start & 0xfff, end - start) for start, end, _ in self.ranges(out)}
                 in_function = [p for p in places if (low & 0xfff) <= p < (low & 0xfff) + high - low]
                 self.assertGreater(len(in_function), 1, lengths)
-                self.assertLess(len(places), 12)
+                # An ETMv3 has a range for each instruction.
+                self.assertLess(len(places), 12 if unit != "etmv3" else (high - low) // 2)
 
     def test_a_function_of_a_library(self):
         out, _ = self.record("aarch64_pie", "--view-range", "rand")
@@ -162,9 +164,10 @@ class View(unittest.TestCase):
         self.assertIn("nothing recorded", done.stderr)
 
     def test_trigger(self):
-        out, _ = self.record("arm_static", "--trigger-at", "middle")
-        self.assertEqual(run(WAYMARK, "verify", out).returncode, 0)
-        self.assertGreater(self.packets(out).get("TRIGGER", 0), 10)
+        for unit in ("ptm", "etmv3"):
+            out, _ = self.record("arm_static", "--unit", unit, "--trigger-at", "middle")
+            self.assertEqual(run(WAYMARK, "verify", out).returncode, 0)
+            self.assertGreater(self.packets(out).get("TRIGGER", 0), 10)
         for unit in ("ete", "etmv4"):
             out, _ = self.record("aarch64_static", "--unit", unit, "--trigger-at", "middle", "--start-at", "main")
             self.assertEqual(run(WAYMARK, "verify", out).returncode, 0)
@@ -191,6 +194,7 @@ class View(unittest.TestCase):
     def test_registers_by_name(self):
         for program, unit, text in (
                 ("arm_static", "ptm", "ETMACVR1 {low:#x}  # where it begins\nETMACVR2 = {high:#x}\nETMTECR1 0x1\n"),
+                ("arm_static", "etmv3", "ETMACVR1 {low:#x}\nETMACVR2 {high:#x}\nETMTECR1 1\n"),
                 ("aarch64_static", "ete", "TRCACVR0 {low:#x}\nTRCACVR1 {last:#x}\nTRCVIIECTLR.INCLUDE 1\n"),
                 ("aarch64_static", "etmv4", "[device]\nname=x\n[regs]\nTRCACVR0(size:64)={low:#x}\n"
                                             "TRCACVR1(size:64)={last:#x}\nTRCVIIECTLR=0x1\n; end\n")):
@@ -200,7 +204,7 @@ class View(unittest.TestCase):
                 out = self.expect(program, unit, include=[(low, high)],
                                   options=("--registers", self.folder / "unit.txt"))
                 listing = run(WAYMARK, "info", out).stdout
-                self.assertIn("ETMTECR1" if unit == "ptm" else "TRCVIIECTLR", listing)
+                self.assertIn("ETMTECR1" if program == "arm_static" else "TRCVIIECTLR", listing)
 
     def test_programs_with_states(self):
         """More than addresses decides: the truth is the unit's own, and the trace fits it."""
@@ -216,6 +220,14 @@ class View(unittest.TestCase):
         self.assertEqual(run(WAYMARK, "verify", out).returncode, 0)
         self.assertTrue(all(start <= low < end for start, end, _ in self.ranges(out)))
         self.assertGreater(len(self.ranges(out)), 20)
+
+        # Single instructions, and all but these.
+        for exclude in (0, 1 << 24):
+            (self.folder / "unit.txt").write_text(f"ETMACVR3 {low:#x}\nETMTECR1 {exclude}\nETMTECR2 4\n")
+            out, _ = self.record("arm_static", "--unit", "etmv3", "--registers", self.folder / "unit.txt")
+            self.assertEqual(run(WAYMARK, "verify", out).returncode, 0)
+            self.assertGreater(len(self.ranges(out)), 19)
+            self.assertEqual({(start == low) != bool(exclude) for start, _, _ in self.ranges(out)}, {True})
 
     def test_what_cannot_be(self):
         def refused(expected, *options, program="aarch64_static", registers=None):
@@ -236,6 +248,8 @@ class View(unittest.TestCase):
         refused("ends at", "--view-range", "0x1000-0x1000")
         refused("goes with --cycle-accurate", "--cycle-threshold", "9")
         refused("4 to 4095", "--cycle-accurate", "--cycle-threshold", "3")
+        refused("an ETMv3 includes ranges or excludes them, not both", "--unit", "etmv3", "--view-range", "main", "--exclude-range", "leaf",
+                program="arm_static")
         refused("a PTM counts cycles", "--cycle-threshold", "9", program="arm_static")
         refused("--fifo does not go with", "--fifo", "64", "--view-range", "main")
         refused("goes with --unit", "--unit", "spe", "--registers", "x")
@@ -254,6 +268,10 @@ class View(unittest.TestCase):
         refused("sets no register", registers="# nothing\n")
         refused("TRCSYNCPR.PERIOD is 3; 0 and 8 to 20 are allowed", registers="TRCSYNCPR 3\n")
         refused("ETMACVR9: this PTM has no such register", program="arm_static", registers="ETMACVR9 1\n")
+        refused("ETMTECR2: this PTM has no such register", program="arm_static", registers="ETMTECR2 1\n")
+        refused("ETMAUXCR: this ETMv3 has no such register", "--unit", "etmv3", program="arm_static", registers="ETMAUXCR 1\n")
+        refused("ETMCR: bits 0x8 are reserved", "--unit", "etmv3", program="arm_static", registers="ETMCR 0x8\n")
+        refused("ETMACTR1: the access type is 4, a transfer of data", "--unit", "etmv3", program="arm_static", registers="ETMACTR1 4\n")
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ int main(void) {
 """
 START = {"arm": '__asm__(".globl _start\\n_start: bl main\\n mov r0, #0\\n mov r7, #1\\n svc 0\\n");',
          "aarch64": '__asm__(".globl _start\\n_start: bl main\\n mov x0, #0\\n mov x8, #93\\n svc 0\\n");'}
+OLD = ("ptm", "etmv3")
 COMPILERS = {"arm": "arm-linux-gnueabihf-gcc", "aarch64": "aarch64-linux-gnu-gcc"}
 
 # Unit, registers by name, other options, and what must be said.
@@ -44,6 +45,9 @@ CASES = {
     "all excluded": ("ptm", "", ("--exclude-range", "0x10000-0x90000"), "ETMTECR1 leaves out blocks"),
     "authentication": ("ptm", "", ("--authentication", "NIDEN=0"), "(NIDEN=0, "),
     "OS Lock": ("ptm", "", ("--os-lock", "on@main"), "(OS Lock, "),
+    "an address that never ran": ("etmv3", "ETMACVR1 0x10\nETMTECR1 0\nETMTECR2 1", (), "ETMTECR1 keeps only instructions at 0x10"),
+    "no address included": ("etmv3", "ETMTECR2 0\nETMTECR1 0", (), "neither ETMTECR1[7:0] nor ETMTECR2 selects a comparator"),
+    "authentication of an ETMv3": ("etmv3", "", ("--authentication", "NIDEN=0"), "(NIDEN=0, "),
     "power": ("etmv4", "", ("--unit-power", "off@mixed"), "(no power, "),
     "no trigger": ("ptm", "", ("--sink", "tmc-etb:512", "--sync", "128", "--trigger-at", "never", "--stop-after-trigger", "64"),
                    "STS.Triggered is 0"),
@@ -74,7 +78,7 @@ class WrongProgramming(unittest.TestCase):
                         options += ("--registers", folder / "registers")
                     capture = folder / case
                     output(WAYMARK, "record", "--unit", unit, *options, "-o", capture, "--",
-                           folder / ("arm" if unit == "ptm" else "aarch64"))
+                           folder / ("arm" if unit in OLD else "aarch64"))
                     explained = output(WAYMARK, "explain", capture)
                     self.assertIn(words, explained + " " + output(WAYMARK, "doctor", capture))
                     # Registers do not show signals, so the recording's own account of them is beside the registers.
@@ -84,13 +88,13 @@ class WrongProgramming(unittest.TestCase):
                     else:
                         self.assertNotIn("signals", explained)
             # A recording contains every register that decides.
-            for unit in "ptm", "etmv4", "ete":
+            for unit in *OLD, "etmv4", "ete":
                 for name, options in (("plain", ()), ("all", ("--cycle-accurate", "--timestamps", "--context-id", "4")),
                                       ("range", ("--view-range", "mixed", "--trigger-at", "mixed"))):
                     with self.subTest(unit=unit, options=options):
                         capture = folder / f"{name}-{unit}"
                         output(WAYMARK, "record", "--unit", unit, *options, "-o", capture, "--",
-                               folder / ("arm" if unit == "ptm" else "aarch64"))
+                               folder / ("arm" if unit in OLD else "aarch64"))
                         said = output(WAYMARK, "explain", capture)
                         self.assertNotIn("ot given", said)
                         self.assertNotIn("not known", said)

@@ -1,9 +1,11 @@
 /// An ETMv3 as a model: executed instructions and events → the bytes that the hardware would send (docs/spec/etmv3.md,
-/// 2 to 6). It shares packets, their codecs and compress() with the decoders; callers pass decoded instructions. The
-/// model of Program Flow Trace has the same FIFO, cycles and timestamp bus.
+/// 2 to 6 and 13). It shares packets, their codecs and compress() with the decoders; callers pass decoded
+/// instructions. The model of Program Flow Trace has the same registers, resources, FIFO, cycles and timestamp bus.
 ///
 ///     ByteCollector trace;
-///     Model model({.config = {.cycle_accurate = true}}, trace);
+///     ModelConfig config;
+///     config.registers.cr.cycle_accurate = true;
+///     Model model(config, trace);
 ///     model.start({{{0x8000}, Isa::a32}, ns, hyp, cycle});
 ///     model.instruction(first);   // and every following one
 ///     model.finish();
@@ -13,10 +15,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "waymark/core/byte_sink.h"
 #include "waymark/etm3/config.h"
+#include "waymark/etm3/registers.h"
 #include "waymark/etm3/state.h"
 #include "waymark/isa/decode_instr.h"
 #include "waymark/pft/model.h"
@@ -25,8 +29,6 @@ namespace waymark::etm3 {
 
 /// Choices that the specification leaves to the implementation, and further properties that are not in the registers.
 struct ModelChoices {
-    std::uint32_t sync_bytes = 1024;  ///< ETMSYNCFR: bytes between periodic synchronisations; 0: none
-
     /// Size of the FIFO in bytes; 0: it never fills. Packets that do not fit are lost until the FIFO is empty again.
     std::uint32_t fifo_bytes = 0;
     /// `drain_bytes` leave the FIFO in `drain_cycles`.
@@ -43,11 +45,20 @@ struct ModelChoices {
 };
 
 struct ModelConfig {
-    Config config;
+    Registers registers = tracing_registers();
     ModelChoices choices;
+    bool m_profile = false;  ///< Config::m_profile
+    /// The settings that decide the form of packets, for decoders of this trace.
+    [[nodiscard]] Config packets() const {
+        Config out = Config::from_registers(from_value<Etm3cr>(to_value(registers.cr)), registers.ccer,
+                                            from_value<Etm3idr>(to_value(registers.idr)));
+        out.m_profile = m_profile;
+        return out;
+    }
 };
 
-using pft::Arrival;
+using flow::AccessResult, flow::ReadResult, flow::Requester;
+using pft::Arrival, pft::Authentication;
 
 /// An instruction that completed.
 struct Executed {
@@ -79,7 +90,7 @@ struct ModelCounts {
     std::uint64_t instructions = 0;  ///< in the trace
     std::uint64_t exceptions = 0;    ///< in the trace
     std::uint64_t lost = 0;          ///< instructions and exceptions lost to a full FIFO
-    std::uint64_t untraced = 0;      ///< instructions that ran while tracing was off
+    std::uint64_t untraced = 0;      ///< instructions and exceptions while tracing was off, or TraceEnable false
     std::uint64_t overflows = 0;     ///< number of times the FIFO filled
     std::uint64_t bytes = 0;         ///< of trace
     bool operator==(const ModelCounts&) const = default;
@@ -105,7 +116,13 @@ public:
     /// Applies from the next instruction on.
     void set_context_id(std::uint32_t value);
     void set_vmid(std::uint8_t value);
+    /// User or a privileged mode: comparators may ask for it; trace does not show it.
+    void set_user_mode(bool user);
 
+    void set_authentication(const Authentication& signals);
+    /// External inputs 1 to 4.
+    void set_external_input(unsigned number, bool level);
+    /// A trigger packet, as the trigger event sends it.
     void trigger();
     /// The processor clock changed its frequency: the next timestamp reports it.
     void clock_changed();
@@ -118,9 +135,18 @@ public:
     /// Sets the Programming bit.
     void finish();
 
+    // ---- registers, during execution, as pft::Model has them
+
+    AccessResult write(unsigned number, std::uint32_t value, std::uint64_t cycle, Requester from = Requester::software);
+    ReadResult read(unsigned number, std::uint64_t cycle, Requester from = Requester::software);
+    void set_power(bool on, std::uint64_t cycle);
+    [[nodiscard]] Registers registers() const;
+
     [[nodiscard]] const ModelCounts& counts() const;
-    /// Whether an overflow occurred and tracing has not begun again.
-    [[nodiscard]] bool overflowing() const;
+    /// ETMSR. `overflow`: an overflow occurred, and tracing has not begun again.
+    [[nodiscard]] pft::Etmsr status() const;
+    /// As pft::Model.
+    void on_trigger(std::function<void()> called);
 
 private:
     class Unit;

@@ -1,12 +1,14 @@
-/// Registers of an ETMv3 that decide how its bytes are read (docs/spec/etmv3.md, 1). ETMCCER and ETMTRACEIDR are the
-/// same as in Program Flow Trace, which took them over.
+/// Registers of an ETMv3 (docs/spec/etmv3.md, 1 and 13). Most are the same as in Program Flow Trace, which took them
+/// over (pft/registers.h); the types here are those that have other fields.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 #include "waymark/core/registers.h"
 #include "waymark/core/wire.h"
+#include "waymark/pft/access.h"
 #include "waymark/pft/registers.h"
 
 namespace waymark::etm3 {
@@ -60,7 +62,53 @@ struct Etm3idr {
     bool operator==(const Etm3idr&) const = default;
 };
 
+/// ETMACTR1 to 16, the address comparator access type registers. Registers 0x20 to 0x2F.
+struct Etm3actr {
+    static constexpr std::string_view name = "ETMACTR", title = "address comparator access type";
+    static constexpr unsigned number = 0x20, count = 16;
+
+    std::uint16_t unused_31_16{};
+    std::uint8_t context_id{}, data_value{}, size{}, access{};
+    bool vmid{}, hyp{}, ns_high{}, secure_high{}, ns_low{}, secure_low{}, exact{};
+
+    static void fields(auto& w, auto& r) {
+        using wire::bits;
+        w.word(bits<31, 16>("reserved[31:16]", r.unused_31_16), bits<15>("VMID comparator", r.vmid),
+               bits<14>("Hyp mode control", r.hyp), bits<13>("Non-secure control[1]", r.ns_high),
+               bits<12>("Secure control[1]", r.secure_high), bits<11>("Non-secure control[0]", r.ns_low),
+               bits<10>("Secure control[0]", r.secure_low), bits<9, 8>("Context ID comparator", r.context_id),
+               bits<7>("exact match", r.exact), bits<6, 5>("data value comparison", r.data_value),
+               bits<4, 3>("access size", r.size), bits<2, 0>("access type", r.access));
+    }
+    bool operator==(const Etm3actr&) const = default;
+};
+
 using pft::Etmccer;
 using pft::Etmtraceidr;
+using pft::Registers;
+
+/// The registers of a captured Cortex-A7's ETMv3.5 that traces everything. Its ETMCCR is that of a Cortex-A8.
+[[nodiscard]] inline Registers tracing_registers() {
+    Registers r;
+    r.idr = from_value<pft::Etmidr>(0x410cf250);
+    r.ccer = from_value<Etmccer>(0x344008f2);
+    r.ccr = from_value<pft::Etmccr>(0x8d294024);
+    for (auto& access : r.actr) access = from_value<pft::Etmactr>(9);  // instruction execute, halfword
+    return r;
+}
+
+/// Calls `f(register, place)` for each register that an ETMv3 has, in the form it has there.
+void for_each_place(const Registers& registers, auto&& f) {
+    pft::for_each_place(registers, [&]<class Register>(const Register& one, const pft::RegisterPlace& place) {
+        if constexpr (std::is_same_v<Register, pft::Etmcr>)
+            f(from_value<Etm3cr>(to_value(one)), place);
+        else if constexpr (std::is_same_v<Register, pft::Etmidr>)
+            f(from_value<Etm3idr>(to_value(one)), place);
+        else if constexpr (std::is_same_v<Register, pft::Etmactr>)
+            f(from_value<Etm3actr>(to_value(one)), place);
+        else if constexpr (!std::is_same_v<Register, pft::Etmauxcr>)
+            f(one, place);
+    });
+}
 
 }  // namespace waymark::etm3

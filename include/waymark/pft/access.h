@@ -1,5 +1,6 @@
-/// Access to the registers of a Program Trace Macrocell by software and debuggers (docs/spec/pft.md, 3 and 3.1): names,
-/// numbers, and the registers and bits that a unit has.
+/// Access to the registers of a Program Trace Macrocell, or of an ETMv3 for instruction trace, by software and
+/// debuggers (docs/spec/pft.md, 3 and 3.1; docs/spec/etmv3.md, 9): names, numbers, and the registers and bits that a
+/// unit has.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,11 @@ struct RegisterPlace {
 };
 /// All registers.
 [[nodiscard]] const std::vector<RegisterPlace>& register_places();
+/// Calls `f(register, place)` for each.
+void for_each_place(const Registers& registers, auto&& f) {
+    unsigned at = 0;
+    Registers::for_each(registers, [&](const auto& one) { f(one, register_places()[at++]); });
+}
 /// The register with this name; null if there is none.
 [[nodiscard]] const RegisterPlace* register_called(std::string_view name);
 
@@ -39,7 +45,7 @@ struct RegisterAccess {
 };
 /// `unit`: with an ETMCCR of 0, the unit has every feature.
 [[nodiscard]] RegisterAccess register_access(const Registers& unit, unsigned number);
-/// Whether the unit has an OS Lock, which exists from PFT v1.1 on.
+/// Whether the unit has an OS Lock, which exists from PFT v1.1 and ETMv3.5 on.
 [[nodiscard]] bool has_os_lock(const Registers& unit);
 
 /// The UNPREDICTABLE parts of a program, as sentences: the register, its value, and the allowed values.

@@ -87,6 +87,9 @@ struct Etmidr {
     bool operator==(const Etmidr&) const = default;
 };
 
+/// The unit that has this register: an ETMv3, not a macrocell of Program Flow Trace.
+[[nodiscard]] inline bool is_etmv3(const Etmidr& id) { return id.major == 2; }
+
 /// ETMTRACEIDR, the CoreSight trace ID register. Register 0x80.
 struct Etmtraceidr {
     static constexpr std::string_view name = "ETMTRACEIDR", title = "CoreSight trace ID";
@@ -257,6 +260,21 @@ struct Etmtsscr {
     bool operator==(const Etmtsscr&) const = default;
 };
 
+/// ETMTECR2, the second TraceEnable control register, of ETMv3 only: single address comparators, bit n for comparator
+/// n + 1. Register 0x07.
+struct Etmtecr2 {
+    static constexpr std::string_view name = "ETMTECR2", title = "TraceEnable control 2";
+    static constexpr unsigned number = 0x07, count = 1;
+
+    std::uint16_t unused_31_16{}, single{};
+
+    static void fields(auto& w, auto& r) {
+        using wire::bits;
+        w.word(bits<31, 16>("reserved[31:16]", r.unused_31_16), bits<15, 0>("address comparators", r.single));
+    }
+    bool operator==(const Etmtecr2&) const = default;
+};
+
 /// ETMTECR1, the TraceEnable control register. Register 0x09.
 struct Etmtecr1 {
     static constexpr std::string_view name = "ETMTECR1", title = "TraceEnable control";
@@ -377,7 +395,8 @@ struct Etmauxcr {
     bool operator==(const Etmauxcr&) const = default;
 };
 
-/// All registers of a macrocell.
+/// All registers of a macrocell. An ETMv3 has the same, and ETMTECR2; its ETMCR, ETMIDR and ETMACTR have further fields
+/// in bits that are reserved here (etm3/registers.h). ETMIDR says which unit it is.
 struct Registers {
     Etmcr cr;
     Etmccr ccr;
@@ -385,6 +404,7 @@ struct Registers {
     Etmsr sr;
     Etmscr scr;
     Etmtsscr tsscr;
+    Etmtecr2 tecr2;
     Etmteevr teevr = from_value<Etmteevr>(0x006f);      ///< always
     Etmtecr1 tecr1 = from_value<Etmtecr1>(0x01000000);  ///< exclude nothing
     Etmfflr fflr;
@@ -415,11 +435,12 @@ struct Registers {
         const auto group = [&](auto& registers) {
             for (auto& r : registers) f(r);
         };
-        f(self.cr), f(self.ccr), f(self.trigger), f(self.sr), f(self.scr), f(self.tsscr), f(self.teevr);
-        f(self.tecr1), f(self.fflr), group(self.acvr), group(self.actr), group(self.cntrldvr), group(self.cntenr);
-        group(self.cntrldevr), group(self.cntvr), group(self.sqevr), f(self.sqr), group(self.extoutevr);
-        group(self.cidcvr), f(self.cidcmr), f(self.syncfr), f(self.idr), f(self.ccer), f(self.extinselr);
-        f(self.tesseicr), f(self.eibcr), f(self.tsevr), f(self.auxcr), f(self.traceidr), f(self.vmidcvr);
+        f(self.cr), f(self.ccr), f(self.trigger), f(self.sr), f(self.scr), f(self.tsscr), f(self.tecr2);
+        f(self.teevr), f(self.tecr1), f(self.fflr), group(self.acvr), group(self.actr), group(self.cntrldvr);
+        group(self.cntenr), group(self.cntrldevr), group(self.cntvr), group(self.sqevr), f(self.sqr);
+        group(self.extoutevr), group(self.cidcvr), f(self.cidcmr), f(self.syncfr), f(self.idr), f(self.ccer);
+        f(self.extinselr), f(self.tesseicr), f(self.eibcr), f(self.tsevr), f(self.auxcr), f(self.traceidr);
+        f(self.vmidcvr);
     }
     /// Sets the register with this number (section 3). Returns false if there is none.
     bool set(unsigned number, std::uint32_t value) {
@@ -436,6 +457,7 @@ struct Registers {
         visit(*this, number, [&](const auto& r) { value = to_value(r); });
         return value;
     }
+    [[nodiscard]] bool is_etmv3() const { return pft::is_etmv3(idr); }
     bool operator==(const Registers&) const = default;
 
 private:

@@ -38,7 +38,7 @@ struct Component {
 };
 
 struct Plan {
-    Wanted wanted;
+    Wanted wanted;  ///< without `units`: the plan has no trace source
     /// The buffer first, the unit last; to stop, from the last to the first.
     std::vector<Component> components;
 };
@@ -51,8 +51,10 @@ struct Plan {
 /// one through a unit that was locked and had random register values, and was then programmed by the accesses of the
 /// plan.
 struct Proof {
-    std::uint64_t blocks = 0;                   ///< blocks executed in each run
-    std::uint64_t traced = 0;                   ///< blocks that the program lets into the trace
+    std::uint64_t blocks = 0;             ///< executed in each run
+    std::string_view counted = "blocks";  ///< what `blocks` counts: `cycles` of a unit without program flow
+    std::uint64_t traced = 0;  ///< blocks that the program lets into the trace, or instructions for a unit that traces
+                               ///< each
     std::uint64_t wanted_bytes = 0;             ///< bytes of trace with the programming of `record`
     std::uint64_t given_bytes = 0;              ///< bytes of trace with the accesses of the plan
     std::optional<std::uint64_t> differs_at{};  ///< the first byte that differs

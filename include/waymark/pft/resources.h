@@ -1,5 +1,5 @@
-/// The resources of a macrocell and TraceEnable, docs/spec/pft.md, section 5.6: comparators, counters, sequencer,
-/// inputs, and the events made of them.
+/// The resources of a macrocell and TraceEnable, docs/spec/pft.md, section 5.6, and docs/spec/etmv3.md, section 9:
+/// comparators, counters, sequencer, inputs, and the events made of them.
 #pragma once
 
 #include <array>
@@ -9,13 +9,15 @@
 
 namespace waymark::pft {
 
-/// Instructions from the target of one waypoint to the next waypoint, in the form for comparators.
+/// What comparators see at once: of a PTM the instructions from the target of one waypoint to the next waypoint; of an
+/// ETMv3 one instruction.
 struct ComparedBlock {
     std::uint64_t start{}, end{};  ///< addresses of the first and the last instruction
     bool ns{}, hyp{}, user{};
     bool jazelle{};  ///< no comparator matches
     std::uint32_t context_id{};
     std::uint8_t vmid{};
+    bool passed = true;  ///< of an ETMv3's instruction: its condition
 };
 
 class Resources {
