@@ -36,7 +36,7 @@ waymark_layer(doctor     core isa flow coresight follow protocol sink spe dpu im
 waymark_layer(fleet      core image capture answers open pipeline doctor)
 waymark_layer(listing    core isa flow follow protocol syst spe dpu image capture analysis pipeline doctor)
 waymark_layer(serve      core isa flow coresight follow protocol image capture answers analysis report pipeline)
-waymark_layer(program    core isa flow coresight sink)
+waymark_layer(program    core isa flow coresight sink spe dpu record_spe record_dpu)
 waymark_layer(verify     core flow protocol dpu record record_dpu analysis pipeline doctor)
 waymark_layer(capi       core isa flow coresight protocol sink spe dpu image capture answers analysis exports open pipeline doctor)
 waymark_layer(cli        core isa flow coresight follow protocol syst pft spe dpu image capture record record_spe record_dpu record_m answers analysis exports report open pipeline doctor fleet serve listing program verify)

@@ -6,11 +6,14 @@
 #include <vector>
 
 #include "commands.h"
+#include "dpu/record.h"
 #include "options.h"
 #include "trouble.h"
 #include "unit_program.h"
 #include "waymark/flow/register_steps.h"
 #include "waymark/pipeline/protocols.h"
+#include "waymark/program/counter_plan.h"
+#include "waymark/program/profiler_plan.h"
 #include "waymark/program/script.h"
 
 namespace waymark::cli {
@@ -24,6 +27,13 @@ struct ProgramOptions {
     std::uint64_t sink_size = 0, after_trigger = 0, buffer_address = 0;
     std::uint64_t unit_base = 0, sink_base = 0, funnel_base = 0;
     unsigned funnel_port = 0;
+    std::string event = "arm_spe//";
+    std::uint64_t period = 0, buffer_bytes = std::uint64_t{1} << 20;
+    /// Options for one kind of unit alone.
+    std::vector<CLI::Option*> of_trace_units, of_spe, of_dpu;
+    DpuRecordOptions dpu;
+    CLI::Option *registers_option = nullptr, *buffer_size_option = nullptr;
+    CLI::Option* period_option = nullptr;
     CLI::Option *sink_option = nullptr, *sink_size_option = nullptr, *after_option = nullptr, *address_option = nullptr;
     CLI::Option *funnel_option = nullptr, *unit_base_option = nullptr, *sink_base_option = nullptr;
     CLI::Option *funnel_base_option = nullptr, *sync_option = nullptr, *trace_id_option = nullptr;
@@ -88,7 +98,116 @@ ExitStatus refuse(const Error& error) {
     return usage;
 }
 
+constexpr const char *spe_unit = "spe", *dpu_unit = "dpu";
+
+/// Writes the script to the output, if `text` is one.
+ExitStatus write_script(const ProgramOptions& options, const Result<std::string>& text) {
+    if (!text) return refuse(text.error());
+    auto out = Output::open(options.output, {options.program, options.flow.registers});
+    if (!out) return fail(out.error());
+    out->write(*text);
+    return out->close();
+}
+
+program::Language language_of(const ProgramOptions& options) {
+    program::Language target{};
+    for (const program::LanguageName& one : program::languages())
+        if (one.name == options.target) target = one.language;
+    return target;
+}
+
+ExitStatus run_program_profiler(const ProgramOptions& options) {
+    const program::Language target = language_of(options);
+    record::SpeOptions spe;
+    if (const Status status = set_from_event(spe, options.event); !status) return fail(status.error());
+    if (options.period_option->count() != 0) {
+        if (options.period > 0xffffffff)
+            return fail({Errc::usage, fmt::format("--period {}: at most 4294967295", options.period)});
+        spe.period = static_cast<std::uint32_t>(options.period);
+    }
+    const bool of_perf = target == program::Language::perf;
+    if (options.address_option->count() == 0 && !of_perf)
+        return fail({Errc::usage, "--unit spe: give --buffer-address, the address of the profiling buffer"});
+    const auto plan = program::make_profiler_plan(spe, options.buffer_address, options.buffer_bytes);
+    if (!plan) return fail(plan.error());
+    const auto proof = program::prove(*plan);
+    if (!proof) return fail(proof.error());
+    if (!proof->same()) {
+        say("error",
+            "on the model these register accesses give another profile than 'waymark record' does, or break "
+            "the order of accesses; nothing was written");
+        for (const std::string& objection : proof->objections) say("note", objection);
+        return nothing;
+    }
+    const ExitStatus status = write_script(options, script(*plan, target, *proof, options.program));
+    if (status != decoded) return status;
+    if (proof->samples == 0) say("warning", "nothing of the trial run on the model passes these filters");
+    if (of_perf && options.address_option->count() != 0)
+        say("note",
+            fmt::format("{} has no effect with --for perf: Linux chooses it", options.address_option->get_name()));
+    return decoded;
+}
+
+Result<program::CounterWanted> counters_wanted(ProgramOptions& options) {
+    program::CounterWanted wanted;
+    if (options.address_option->count() == 0)
+        return Error{Errc::usage, "--unit dpu: give --buffer-address, the address of the virtual trace buffer"};
+    if (options.buffer_address > 0xffffffff)
+        return Error{Errc::usage,
+                     fmt::format("--buffer-address {:#x}: addresses of a DPU have 32 bits", options.buffer_address)};
+    wanted.buffer = static_cast<std::uint32_t>(options.buffer_address);
+    wanted.base = given(options.unit_base_option, options.unit_base);
+    if (options.registers_option->count() != 0)
+        for (const CLI::Option* const option : options.dpu.not_with_registers)
+            if (option->count() != 0)
+                return Error{Errc::usage,
+                             fmt::format("{} and --registers exclude each other with --unit dpu", option->get_name())};
+    options.flow.buffer = options.buffer_bytes;
+    WM_RETURN_IF_ERROR(read_program_options(options.flow, options.dpu, wanted.options));
+    // Software asks for samples, and the EOnCE has its own program; both are not part of this one.
+    wanted.options.sample_every = wanted.options.mode == dpu::TraceMode::sw_sample ? 1 : 0;
+    wanted.options.watchpoints.push_back({5, Address{0}});
+    WM_RETURN_IF_ERROR(record::resolve(wanted.options));
+    return wanted;
+}
+
+ExitStatus run_program_counters(ProgramOptions options) {
+    const auto wanted = counters_wanted(options);
+    if (!wanted) return fail(wanted.error());
+    const program::Language target = language_of(options);
+    if (target == program::Language::sysfs || target == program::Language::perf)
+        return fail({Errc::usage, "--unit dpu: Linux has no driver for it; choose another target"});
+    const auto plan = program::make_counter_plan(*wanted);
+    if (!plan) return fail(plan.error());
+    const auto proof = program::prove_counters(*wanted, *plan);
+    if (!proof) return fail(proof.error());
+    if (!proof->same()) {
+        say("error",
+            fmt::format("on the model these register accesses give other trace than 'waymark record' does, from "
+                        "byte {} on; nothing was written",
+                        proof->differs_at.value_or(0)));
+        return nothing;
+    }
+    for (const std::string& warning : wanted->options.warnings) say("warning", warning);
+    return write_script(options, program::script(*plan, target, *proof, {}));
+}
+
 ExitStatus run_program_hardware(ProgramOptions options) {
+    const bool spe = options.unit == spe_unit, dpu = options.unit == dpu_unit;
+    const auto only = [&](const std::vector<CLI::Option*>& list, bool allowed, const char* unit) {
+        std::string out;
+        for (const CLI::Option* const option : list)
+            if (out.empty() && !allowed && option->count() != 0)
+                out = fmt::format("{} is not for --unit {}; it is for {}", option->get_name(), options.unit, unit);
+        return out;
+    };
+    for (const std::string& mistake :
+         {only(options.of_trace_units, !spe && !dpu, "trace units"), only(options.of_spe, spe, "--unit spe"),
+          only(options.of_dpu, dpu, "--unit dpu"), only({options.buffer_size_option}, spe || dpu, "spe and dpu"),
+          only({options.registers_option, options.unit_base_option}, !spe, "other units")})
+        if (!mistake.empty()) return fail({Errc::usage, mistake});
+    if (spe) return run_program_profiler(options);
+    if (dpu) return run_program_counters(std::move(options));
     const auto wanted = wanted_of(options);
     if (!wanted) return fail(wanted.error());
     const auto plan = program::make_plan(*wanted);
@@ -102,16 +221,10 @@ ExitStatus run_program_hardware(ProgramOptions options) {
                         proof->differs_at.value_or(0)));
         return nothing;
     }
-    program::Language target{};
-    for (const program::LanguageName& one : program::languages())
-        if (one.name == options.target) target = one.language;
+    const program::Language target = language_of(options);
     program::LinuxWords words{options.program, options.flow.view_ranges, options.sync_option->count() != 0};
-    const auto text = program::script(*plan, target, *proof, words);
-    if (!text) return refuse(text.error());
-    auto out = Output::open(options.output, {options.program, options.flow.registers});
-    if (!out) return fail(out.error());
-    out->write(*text);
-    if (const ExitStatus status = out->close(); status != decoded) return status;
+    const ExitStatus status = write_script(options, program::script(*plan, target, *proof, words));
+    if (status != decoded) return status;
     if (proof->traced == 0 || proof->given_bytes == 0)
         say("warning", "nothing of the trial run on the models is traced with this program");
     const bool of_perf = target == program::Language::perf;
@@ -132,8 +245,9 @@ CLI::Option* add_address(CLI::App& command, const char* name, std::uint64_t& val
 
 Run add_program(CLI::App& app) {
     auto options = std::make_shared<ProgramOptions>();
-    CLI::App& command = *app.add_subcommand(
-        "program", "Write the script that programs a trace unit, its funnel and its buffer, tried on the models first");
+    CLI::App& command = *app.add_subcommand("program",
+                                            "Write the script that programs a trace unit, its funnel and its buffer, "
+                                            "SPE or a DPU, tried on the models first");
     command
         .add_option("PROGRAM", options->program,
                     "The ELF file whose symbols name ranges and triggers; with --for perf what is traced")
@@ -141,8 +255,10 @@ Run add_program(CLI::App& app) {
     std::vector<std::string> units, names;
     for (const flow::UnitFactory* const one : pipeline::flow_units())
         if (one->program(one->defaults(), 1)) units.push_back(pipeline::option_name(*one));
+    units.emplace_back(spe_unit);
+    units.emplace_back(dpu_unit);
     for (const program::LanguageName& one : program::languages()) names.emplace_back(one.name);
-    command.add_option("--unit", options->unit, "The trace unit")
+    command.add_option("--unit", options->unit, "The trace unit, spe or dpu")
         ->type_name("UNIT")
         ->transform(one_of(units))
         ->required();
@@ -150,26 +266,54 @@ Run add_program(CLI::App& app) {
         .add_option(
             "--for", options->target,
             "Who programs it: sysfs: Linux's drivers; perf: perf record; openocd: OpenOCD (Tcl); csal: the CoreSight "
-            "Access Library (C); devmem: a shell on the target; t32: TRACE32 (PRACTICE); json: the accesses as data")
+            "Access Library (C); devmem: a shell on the target; t32: TRACE32 (PRACTICE); json: the accesses as data; "
+            "c: C "
+            "with assembly for the core itself. spe: perf, c and json")
         ->type_name("TARGET")
         ->transform(one_of(names))
         ->required();
+    const auto of_trace_units = [&](CLI::Option* option) {
+        options->of_trace_units.push_back(option);
+        return option;
+    };
     for (CLI::Option* const option : add_unit_program(command, options->flow)) {
-        option->group("How the unit is programmed");
+        of_trace_units(option)->group("How the unit is programmed");
         if (option->get_name() == "--sync") options->sync_option = option;
     }
-    command
-        .add_option("--registers", options->flow.registers,
-                    "Registers of the unit by name, before the other options; lines NAME VALUE, NAME.FIELD VALUE or "
-                    "NAME FIELD=VALUE …, or the [regs] of a snapshot's device file")
-        ->type_name("FILE")
-        ->group("How the unit is programmed");
+    options->registers_option = command.add_option(
+        "--registers", options->flow.registers,
+        "Registers of the unit by name, before the other options; lines NAME VALUE, NAME.FIELD VALUE or "
+        "NAME FIELD=VALUE …, or the [regs] of a snapshot's device file. dpu: instead of the other options");
+    options->registers_option->type_name("FILE")->group("How the unit is programmed");
     options->trace_id_option = command
                                    .add_option("--trace-id", options->trace_id,
                                                "The unit's trace ID, 0x01 to 0x6f; sysfs and perf choose it themselves")
                                    ->type_name("ID")
                                    ->capture_default_str()
                                    ->group("How the unit is programmed");
+    const auto of_spe = [&](CLI::Option* option) {
+        options->of_spe.push_back(option);
+        return option->group("--unit spe");
+    };
+    of_spe(command.add_option("-e,--event", options->event,
+                              "As perf's event arm_spe/TERM=N,…/, with the terms of 'waymark record --unit spe'"))
+        ->type_name("EVENT")
+        ->capture_default_str();
+    options->period_option = of_spe(command.add_option(
+        "-c,--period", options->period,
+        "Operations from one sample to the next; the low 8 bits do not count. Default: the event's, or 4096"));
+    options->period_option->type_name("N")->check(not_negative());
+    options->dpu.add_program_to(command, options->of_dpu);
+    for (CLI::Option* const option : options->of_dpu) option->group("--unit dpu");
+    options->buffer_size_option =
+        command
+            .add_option("--buffer-size", options->buffer_bytes,
+                        "spe: size of the profiling buffer, whole pages of 4096; dpu: of the virtual trace buffer, a "
+                        "multiple of 32")
+            ->type_name("BYTES")
+            ->check(not_negative())
+            ->capture_default_str()
+            ->group("The way of the trace");
     std::vector<std::string> sink_names;
     for (const sink::SinkName& one : sink::sink_names()) sink_names.emplace_back(one.name);
     options->sink_option = command
@@ -184,8 +328,11 @@ Run add_program(CLI::App& app) {
                         "Size of the buffer: a multiple of 16. Default: 65536. Programmed for tmc-etr only")
             ->type_name("BYTES")
             ->check(not_negative());
-    options->address_option = add_address(command, "--buffer-address", options->buffer_address,
-                                          "tmc-etr: physical address of the memory for the trace, a multiple of 16");
+    options->address_option =
+        add_address(command, "--buffer-address", options->buffer_address,
+                    "tmc-etr: physical address of the memory for the trace, a multiple of 16; spe: "
+                    "virtual address of the profiling buffer, a multiple of 4096; dpu: address of "
+                    "the virtual trace buffer, a multiple of 32");
     options->after_option =
         command
             .add_option("--stop-after-trigger", options->after_trigger,
@@ -201,10 +348,12 @@ Run add_program(CLI::App& app) {
     options->sink_base_option = add_address(command, "--sink-base", options->sink_base, "Of the buffer's registers");
     options->funnel_base_option =
         add_address(command, "--funnel-base", options->funnel_base, "Of the funnel's registers");
-    for (CLI::Option* const option :
-         {options->sink_option, options->sink_size_option, options->address_option, options->after_option,
-          options->funnel_option, options->unit_base_option, options->sink_base_option, options->funnel_base_option})
+    for (CLI::Option* const option : {options->sink_option, options->sink_size_option, options->after_option,
+                                      options->funnel_option, options->sink_base_option, options->funnel_base_option})
+        of_trace_units(option)->group("The way of the trace");
+    for (CLI::Option* const option : {options->address_option, options->unit_base_option})
         option->group("The way of the trace");
+    of_trace_units(options->trace_id_option);
     add_output(command, options->output, "Write to this file instead of standard output");
     command.footer(
         "Before a script is written, its register accesses are made on the model of the unit, whose registers hold "
@@ -213,7 +362,7 @@ Run add_program(CLI::App& app) {
         "the\n"
         "same options; with --sink it must come out of the model of the buffer. No hardware was at hand: "
         "docs/program.md says\n"
-        "for each target what was tried.\n"
+        "for each target what was tried. With spe the same is done with operations and the profile of them.\n"
         "\n"
         "Each script starts, stops (the way back) and releases: the last after the trace was read.\n"
         "\n"
@@ -224,7 +373,10 @@ Run add_program(CLI::App& app) {
         "Examples:\n"
         "  waymark program --unit etmv4 --cycle-accurate --view-range main --for openocd firmware.elf -o trace.tcl\n"
         "  waymark program --unit ptm --sink etb --trigger-at fault --stop-after-trigger 1024 --for devmem program\n"
-        "  waymark program --unit ete --return-stack --timestamps --for perf ./program\n");
+        "  waymark program --unit ete --return-stack --timestamps --for perf ./program\n"
+        "  waymark program --unit spe -e arm_spe/load_filter=1,min_latency=30/ --for perf ./program\n"
+        "  waymark program --unit spe -c 1024 --buffer-address 0xffff000080000000 --for c -o profile.c\n"
+        "  waymark program --unit dpu --mode task --events 2,7 --buffer-address 0x20000000 --for t32\n");
     return [options] { return run_program_hardware(*options); };
 }
 

@@ -26,7 +26,8 @@ ordered_json steps_of(std::span<const flow::RegisterStep> steps) {
 }  // namespace
 
 std::string json_script(const Plan& plan, const Proof& proof) {
-    ordered_json out{{"trace_id", plan.wanted.trace_id}};
+    ordered_json out = ordered_json::object();
+    if (plan.wanted.units != nullptr) out["trace_id"] = plan.wanted.trace_id;
     out["components"] = ordered_json::array();
     for (const Component& c : plan.components)
         out["components"].push_back({{"name", c.variable},
@@ -36,7 +37,7 @@ std::string json_script(const Plan& plan, const Proof& proof) {
                                      {"start", steps_of(c.program.enable)},
                                      {"stop", steps_of(c.program.disable)},
                                      {"release", steps_of(c.program.release)}});
-    out["proof"] = {{"blocks", proof.blocks},
+    out["proof"] = {{std::string(proof.counted), proof.blocks},
                     {"traced", proof.traced},
                     {"trace_bytes", proof.given_bytes},
                     {"same_as_record", proof.same()},

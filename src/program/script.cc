@@ -10,13 +10,14 @@ namespace {
 
 using flow::RegisterStep;
 
-constexpr std::array<LanguageName, 7> all_languages{{{Language::sysfs, "sysfs"},
+constexpr std::array<LanguageName, 8> all_languages{{{Language::sysfs, "sysfs"},
                                                      {Language::perf, "perf"},
                                                      {Language::openocd, "openocd"},
                                                      {Language::csal, "csal"},
                                                      {Language::devmem, "devmem"},
                                                      {Language::t32, "t32"},
-                                                     {Language::json, "json"}}};
+                                                     {Language::json, "json"},
+                                                     {Language::c, "c"}}};
 
 /// Number of reads of a register before a script gives up.
 constexpr unsigned most_polls = 1000;
@@ -212,13 +213,13 @@ std::vector<std::string> head_of(const Plan& plan, const Proof& proof) {
     std::vector<std::string> out;
     std::string parts;
     for (const Component& c : plan.components) parts += (parts.empty() ? "" : ", ") + c.title;
-    out.push_back(
-        fmt::format("Programs: {}. Trace ID {:#04x}. Written by waymark program.", parts, plan.wanted.trace_id));
+    const std::string id = plan.wanted.units == nullptr ? "" : fmt::format(" Trace ID {:#04x}.", plan.wanted.trace_id);
+    out.push_back(fmt::format("Programs: {}.{} Written by waymark program.", parts, id));
     for (const Component& c : plan.components)
         for (const std::string& need : c.program.needs) out.push_back("Needs: " + need + ".");
     out.push_back(
-        fmt::format("Tried on the models, not on hardware: {} bytes of trace of {} blocks, as with waymark record.",
-                    proof.given_bytes, proof.blocks));
+        fmt::format("Tried on the models, not on hardware: {} bytes of trace of {} {}, as with waymark record.",
+                    proof.given_bytes, proof.blocks, proof.counted));
     return out;
 }
 
@@ -241,6 +242,10 @@ Result<std::string> script(const Plan& plan, Language target, const Proof& proof
         case Language::devmem: return devmem_script(plan, proof);
         case Language::t32: return t32_script(plan, proof);
         case Language::json: return json_script(plan, proof);
+        case Language::c:
+            return Error{Errc::unsupported,
+                         "--for c is for --unit spe, whose registers the core itself writes; --for csal writes C for "
+                         "this unit"};
     }
     return std::string();
 }

@@ -15,21 +15,11 @@ spe::ModelConfig config_of(std::uint32_t number, const ProfilerOptions& options,
     constexpr std::uint64_t part = 0xff00fff0, neoverse_n1 = 0x4100d0c0;
     const spe::Version least = (options.machine.midr & part) == neoverse_n1 ? spe::Version::v1_0 : spe::Version::v1_1;
     const spe::Version version = std::max(options.spe.version(), least);
-    spe::ModelConfig config = spe::ModelConfig::linux_user(version, options.spe.period, buffer);
-    config.choices = spe::ModelChoices::neoverse();
-    if (version > spe::Version::v1_0) config.state.arch.own_events = 0;
-    config.state.arch.sve = version > spe::Version::v1_0;
-    if (version >= spe::Version::v1_4) {
-        // Events above 15 are recorded, which makes records longer.
-        config.choices.event_bytes = 4;
-        config.state.regs.pmsidr_el1.max_size = 7;
-        config.state.arch.eft = config.state.regs.pmsidr_el1.eft = options.spe.extended_types();
-    }
+    spe::ModelConfig config = options.spe.unit(version, buffer);
     config.choices.seed = options.seed + number;
     config.choices.counter_first = options.machine.counter_hz;
     config.choices.counter_numerator = static_cast<std::uint32_t>(counter.numerator);
     config.choices.counter_denominator = static_cast<std::uint32_t>(counter.denominator);
-    options.spe.program(config.state.regs);
     return config;
 }
 

@@ -142,4 +142,19 @@ void SpeOptions::program(spe::Registers& r) const {
     r.set("PMSLATFR_EL1", min_latency);
 }
 
+spe::ModelConfig SpeOptions::unit(spe::Version version, const spe::ProfilingBuffer& buffer) const {
+    spe::ModelConfig config = spe::ModelConfig::linux_user(version, period, buffer);
+    config.choices = spe::ModelChoices::neoverse();
+    if (version > spe::Version::v1_0) config.state.arch.own_events = 0;
+    config.state.arch.sve = version > spe::Version::v1_0;
+    if (version >= spe::Version::v1_4) {
+        // Events above 15 are recorded, which makes records longer.
+        config.choices.event_bytes = 4;
+        config.state.regs.pmsidr_el1.max_size = 7;
+        config.state.arch.eft = config.state.regs.pmsidr_el1.eft = extended_types();
+    }
+    program(config.state.regs);
+    return config;
+}
+
 }  // namespace waymark::record

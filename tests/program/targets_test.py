@@ -24,21 +24,22 @@ SOURCE = pathlib.Path(sys.argv.pop(1)).resolve()
 SEED = int(os.environ.get("WAYMARK_SEED", "36"))
 BASES = {"unit": 0x80010000, "sink": 0x80020000, "funnel": 0x80030000}
 COMMANDS = ("start", "stop", "release")
+OLD = ("ptm", "etmv3")  # units of Linux's driver etm3x
 
 
 def option_sets():
     """Thirty sets of options for each unit, the same each time."""
     draw = random.Random(SEED)
-    for unit in ("ptm", "etmv4", "ete"):
+    for unit in ("ptm", "etmv3", "etmv4", "ete"):
         for number in range(30):
             options = ["--unit", unit]
             if draw.random() < 0.5:
                 options += ["--cycle-accurate"]
-                if unit != "ptm" and draw.random() < 0.5:
+                if unit not in OLD and draw.random() < 0.5:
                     options += ["--cycle-threshold", str(draw.randrange(4, 4096))]
             if draw.random() < 0.5:
                 options += ["--timestamps"]
-            stack = draw.random() < 0.5
+            stack = draw.random() < 0.5 and unit != "etmv3"
             if stack:
                 options += ["--return-stack"]
             if draw.random() < 0.3 and not stack:
@@ -65,6 +66,14 @@ def option_sets():
             if draw.random() < 0.4:
                 options += ["--funnel-port", str(draw.randrange(8)), "--funnel-base", hex(BASES["funnel"])]
             yield f"{unit}-{number}", options
+    for number in range(30):
+        options = ["--unit", "dpu", "--mode", draw.choice(["task", "flow", "raw", "compressed", "user", "sample"]),
+                   "--events", f"{draw.randrange(1, 8)},{draw.randrange(1, 8)}", "--initial", str(draw.randrange(1 << 31)),
+                   "--buffer-size", str(32 << draw.randrange(1, 10)), "--buffer-address", hex(0x20000000 + 32 * draw.randrange(1000)),
+                   "--unit-base", hex(BASES["unit"])]
+        if draw.random() < 0.3:
+            options += ["--buffer-mode", "request"]
+        yield f"dpu-{number}", options
 
 
 SETS = list(option_sets())
@@ -111,7 +120,7 @@ class Targets(unittest.TestCase):
                 first_wait = next(i for i, step in enumerate(unit["start"]) if step["access"] == "wait")
                 before = [step["register"] for step in unit["start"][:first_wait]]
                 self.assertLessEqual(set(before), {"TRCLAR", "TRCOSLAR", "TRCPDCR", "TRCPRGCTLR", "ETMLAR", "ETMOSLAR", "ETMPDCR",
-                                                   "ETMCR"})
+                                                   "ETMCR", "DP_TC"})
 
     def check(self, target, suffix, log_of):
         with Folder() as name_of_folder:
@@ -280,9 +289,10 @@ class Linux(unittest.TestCase):
                 index = numbers[0]
             elif file == "res_idx":
                 selector = numbers[0]
-            elif unit == "ptm":
+            elif unit in OLD:
                 if file == "mode":
-                    r["ETMCR"] = sum(to for bit, to in self.MODE_PTM.items() if numbers[0] >> bit & 1)
+                    # The driver itself enables the port, which a PTM does not have.
+                    r["ETMCR"] = (1 << 11 if unit == "etmv3" else 0) | sum(to for bit, to in self.MODE_PTM.items() if numbers[0] >> bit & 1)
                     r["ETMTECR1"] = (numbers[0] & 1) << 24
                 elif file == "sync_freq":
                     r["ETMSYNCFR"] = numbers[0]
@@ -324,10 +334,13 @@ class Linux(unittest.TestCase):
                 with self.subTest(name):
                     unit = options[1]
                     done = program(options, "sysfs")
+                    if unit == "dpu":
+                        self.assertEqual((done.returncode, "no driver" in done.stderr), (2, True), done.stderr)
+                        continue
                     # A TMC's driver never stops at a trigger, an ETB's always does.
                     stops, etb = "--stop-after-trigger" in options, "etb" in options
                     # The trigger of an ETMv4 or ETE reaches the bus by a register that has no file.
-                    if "--trigger-at" in options and (stops != etb or stops and unit != "ptm"):
+                    if "--trigger-at" in options and (stops != etb or stops and unit not in OLD):
                         self.assertEqual(done.returncode, 2, done.stderr)
                         self.assertIn("cannot express", done.stderr)
                         continue
@@ -368,9 +381,12 @@ class Linux(unittest.TestCase):
         for name, options in SETS:
             with self.subTest(name):
                 done = program(options, "perf")
+                if options[1] == "dpu":
+                    self.assertEqual((done.returncode, "no driver" in done.stderr), (2, True), done.stderr)
+                    continue
                 unknown = ["--exclude-range", "--view-range", "--trigger-at", "--sync", "--stop-after-trigger"]
                 # The driver of a PTM refuses these, and then traces without the other terms.
-                unknown += ["--context-id", "--branch-broadcast"] if options[1] == "ptm" else []
+                unknown += ["--context-id", "--branch-broadcast"] if options[1] in OLD else []
                 cannot = [o for o in unknown if o in options]
                 if cannot:
                     self.assertEqual(done.returncode, 2, done.stderr)
@@ -387,6 +403,95 @@ class Linux(unittest.TestCase):
         self.assertGreater(done_sets, 8)
 
 
+def spe_option_sets():
+    """Thirty events of SPE, the same each time."""
+    draw = random.Random(SEED)
+    for _ in range(30):
+        terms = []
+        for term, values in (("ts_enable", (0, 1)), ("pa_enable", (0, 1)), ("jitter", (0, 1)), ("load_filter", (1,)), ("store_filter", (1,)),
+                             ("branch_filter", (1,)), ("min_latency", (5, 40)), ("event_filter", (2, 4, 0x80)), ("inv_event_filter", (0x20,)),
+                             ("inv_data_src_filter", (0xff,)), ("simd_filter", (1,)), ("load_filter_mask", (1,))):
+            if draw.random() < 0.3:
+                terms.append(f"{term}={draw.choice(values)}")
+        yield ["--unit", "spe", "-e", f"arm_spe/{','.join(terms)}/", "-c", str(256 << draw.randrange(5)),
+               "--buffer-size", str(4096 << draw.randrange(6))]
+
+
+class Profiler(unittest.TestCase):
+    """SPE: C is compiled for AArch64, and all three targets agree."""
+    COMPILER = "aarch64-linux-gnu-gcc"
+
+    @unittest.skipUnless(shutil.which(COMPILER), "no compiler for AArch64")
+    def test_c(self):
+        with Folder() as name_of_folder:
+            folder = pathlib.Path(name_of_folder)
+            for options in spe_option_sets():
+                with self.subTest(options):
+                    options = [*options, "--buffer-address", "0xffff000080000000"]
+                    done = program(options, "c")
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    source = folder / "profile.c"
+                    source.write_text(done.stdout)
+                    built = run([self.COMPILER, "-O2", "-Wall", "-Wextra", "-Werror", "-S", source, "-o", folder / "profile.s"])
+                    self.assertEqual(built.returncode, 0, built.stderr)
+                    plan = json.loads(program(options, "json").stdout)
+                    self.assertTrue(plan["proof"]["same_as_record"])
+                    # What the compiler makes of it: the barriers and the registers of the plan, in order.
+                    made = re.findall(r"^\t(msr|isb|dsb|hint|mrs)\b *(?:x\d+, *)?(\w*)", (folder / "profile.s").read_text(), re.M)
+                    registers = [name.upper() for kind, name in made if kind == "msr"]
+                    wanted = [step["encoding"] for part in ("start", "stop") for step in plan[part] if step["access"] == "write"]
+                    self.assertEqual(registers, wanted)
+                    for kind, barrier in (("isb", "ISB"), ("dsb", "DSB NSH"), ("hint", "PSB CSYNC")):
+                        count = sum(step.get("barrier") == barrier for part in ("start", "stop") for step in plan[part])
+                        self.assertEqual(sum(found == kind for found, _ in made), count)
+
+    def test_perf(self):
+        known = {"ts_enable", "pa_enable", "jitter", "branch_filter", "load_filter", "store_filter", "discard", "min_latency", "event_filter",
+                 "inv_event_filter", "inv_data_src_filter"}
+        known |= {f"{kind}_filter{mask}" for kind in ("simd", "float") for mask in ("", "_mask")}
+        known |= {f"{kind}_filter_mask" for kind in ("branch", "load", "store")}
+        for options in spe_option_sets():
+            with self.subTest(options):
+                done = program(options, "perf", "./a program")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(run(["sh", "-n"], input=done.stdout).returncode, 0)
+                terms, period = re.search(r"-e arm_spe_0/(.*?)/u -c (\d+) ", done.stdout).groups()
+                got = dict(term.split("=") for term in terms.split(",") if term)
+                self.assertLessEqual(set(got), known)
+                wanted = dict(term.split("=") for term in options[3].split("/")[1].split(",") if term)
+                for term, value in {"ts_enable": "1", "jitter": "1", **wanted}.items():
+                    self.assertEqual(int(got.get(term, "0"), 0), int(value), term)
+                self.assertEqual(period, options[5])
+                self.assertTrue(done.stdout.endswith("-- './a program' \"$@\"\n"))
+
+    def test_messages(self):
+        for options, message in [
+                (["--for", "devmem", "--buffer-address", "0x1000"], "only software on the core itself writes"),
+                (["--for", "c"], "give --buffer-address"),
+                (["--for", "c", "--buffer-address", "0x1004"], "multiple of 0x1000"),
+                (["--for", "perf", "--cycle-accurate"], "--cycle-accurate is not for --unit spe"),
+                (["--for", "perf", "--sink", "etb"], "--sink is not for --unit spe"),
+                (["--for", "perf", "-e", "arm_spe/nothing=1/"], "no term nothing")]:
+            with self.subTest(options):
+                done = run([WAYMARK, "program", "--unit", "spe", *options])
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(message, done.stderr)
+        done = run([WAYMARK, "program", "--unit", "ptm", "--for", "c"])
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("for --unit spe", done.stderr)
+        for options, message in [
+                (["--unit", "ptm", "--period", "512"], "--period is not for --unit ptm; it is for --unit spe"),
+                (["--unit", "ete", "--mode", "task"], "--mode is not for --unit ete; it is for --unit dpu"),
+                (["--unit", "dpu", "--sink", "etb"], "--sink is not for --unit dpu"),
+                (["--unit", "dpu"], "give --buffer-address"),
+                (["--unit", "dpu", "--buffer-address", "0x10"], "multiple of 32"),
+                (["--unit", "spe", "--unit-base", "0x1000"], "--unit-base is not for --unit spe")]:
+            with self.subTest(options):
+                done = run([WAYMARK, "program", "--for", "json", *options])
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(message, done.stderr)
+
+
 class Mistakes(unittest.TestCase):
     """What users get wrong."""
 
@@ -399,7 +504,8 @@ class Mistakes(unittest.TestCase):
                 self.assertEqual(done.returncode, status, done.stderr)
                 self.assertEqual("given by name" in done.stderr, status != 0)
         for options, status, message in [
-                (["--unit", "etmv3", "--for", "json"], 2, "ptm, ete or etmv4"),
+                (["--unit", "etm5", "--for", "json"], 2, "etmv3"),
+                (["--unit", "etmv3", "--for", "json", "--return-stack"], 2, "no return stack"),
                 (["--unit", "ete", "--for", "devmem", "--trigger-at", "main"], 2, "name the PROGRAM that has this symbol"),
                 (["--unit", "ete", "--for", "devmem", "--sink", "tmc-etr"], 2, "give --buffer-address"),
                 (["--unit", "ete", "--for", "devmem", "--sink", "etb", "--buffer-address", "0x1000"], 2, "tmc-etr only"),

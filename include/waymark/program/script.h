@@ -21,6 +21,7 @@ enum class Language : std::uint8_t {
     devmem,   ///< a shell script with devmem, on the target itself
     t32,      ///< PRACTICE for TRACE32
     json,     ///< the accesses as data
+    c,        ///< C for software on the core itself, which writes system registers
 };
 struct LanguageName {
     Language language;

@@ -55,6 +55,8 @@ struct SpeOptions {
     [[nodiscard]] spe::Version version() const;
     /// Sets the registers as the driver does, except interval and buffer.
     void program(spe::Registers& registers) const;
+    /// The unit of this version or a later one, programmed so, with the choices of a Neoverse.
+    [[nodiscard]] spe::ModelConfig unit(spe::Version version, const spe::ProfilingBuffer& buffer) const;
 };
 /// Parses an event in perf's notation: `arm_spe/load_filter=1,min_latency=30/`; a name without a value is 1. Errors:
 /// `usage`.

@@ -115,17 +115,13 @@ waymark::Status read_routines(const DpuRecordOptions& options, record::DpuOption
     return Nothing{};
 }
 
-/// Reads all options. Places are looked up in the program.
-waymark::Status read_options(const record::FlowRecording& common, const DpuRecordOptions& options,
-                             record::DpuOptions& to) {
-    to.folder = common.folder;
-    to.force = common.force;
-    to.command = common.program;
-    to.limit_instructions = common.limit;
+}  // namespace
+
+waymark::Status read_program_options(const record::FlowRecording& common, const DpuRecordOptions& options,
+                                     record::DpuOptions& to) {
     if (!common.registers.empty()) {
         WM_ASSIGN_OR_RETURN(to.program, read_registers(common.registers, "--registers"));
     }
-    WM_RETURN_IF_ERROR(read_routines(options, to));
     for (const auto& [name, mode] : record::dpu_modes())
         if (name == options.mode) to.mode = mode;
     WM_ASSIGN_OR_RETURN(to.events, read_events(options.events));
@@ -139,6 +135,20 @@ waymark::Status read_options(const record::FlowRecording& common, const DpuRecor
                : options.nexus == "raw"  ? dpu::NexusMode::raw
                : options.nexus == "only" ? dpu::NexusMode::only
                                          : dpu::NexusMode::off;
+    return Nothing{};
+}
+
+namespace {
+
+/// Reads all options. Places are looked up in the program.
+waymark::Status read_options(const record::FlowRecording& common, const DpuRecordOptions& options,
+                             record::DpuOptions& to) {
+    to.folder = common.folder;
+    to.force = common.force;
+    to.command = common.program;
+    to.limit_instructions = common.limit;
+    WM_RETURN_IF_ERROR(read_routines(options, to));
+    WM_RETURN_IF_ERROR(read_program_options(common, options, to));
     to.sample_every = options.sample_every;
     to.loops = options.loops == "hardware";
     to.choices.bus_cycles_per_line = options.bus_cycles;
@@ -165,15 +175,11 @@ std::string events_help() {
 
 }  // namespace
 
-void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& added) {
-    const auto add = [&](CLI::Option* option) {
-        added.push_back(option);
-        return option->group("--unit dpu: how the unit is programmed");
-    };
-    // Options that a register program replaces.
+void DpuRecordOptions::add_program_to(CLI::App& command, std::vector<CLI::Option*>& added) {
     const auto program = [&](CLI::Option* option) {
         not_with_registers.push_back(option);
-        return add(option);
+        added.push_back(option);
+        option->group("--unit dpu: how the unit is programmed");
     };
     std::vector<std::string> modes;
     for (const auto& each : record::dpu_modes()) modes.push_back(each.first);
@@ -213,6 +219,14 @@ void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
                 ->capture_default_str());
     program(command.add_flag("--no-user-data", no_user_data,
                              "Writes to DP_TD make entries in modes user and user-raw alone"));
+}
+
+void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& added) {
+    add_program_to(command, added);
+    const auto add = [&](CLI::Option* option) {
+        added.push_back(option);
+        return option->group("--unit dpu: how the unit is programmed");
+    };
     add(command.add_option("--sample-every", sample_every, "The program writes SAMPLE every CYCLES cycles")
             ->type_name("CYCLES")
             ->check(not_negative()));

@@ -25,7 +25,13 @@ struct DpuRecordOptions {
 
     /// Adds the options to the command, and appends them to `added`.
     void add_to(CLI::App& command, std::vector<CLI::Option*>& added);
+    /// The part of them that --registers replaces.
+    void add_program_to(CLI::App& command, std::vector<CLI::Option*>& added);
 };
+
+/// Reads the options of add_program_to(), and `registers` and `buffer` of `common`. Errors: `usage`, `unreadable`.
+[[nodiscard]] waymark::Status read_program_options(const record::FlowRecording& common, const DpuRecordOptions& options,
+                                                   record::DpuOptions& to);
 
 /// Errors: `usage`, `unreadable`: invalid options; the errors of record::record_dpu.
 [[nodiscard]] Result<record::RecordOutcome> run_record_dpu(const record::FlowRecording& common,
