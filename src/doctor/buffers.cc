@@ -6,6 +6,7 @@
 
 #include "contents.h"
 #include "examination.h"
+#include "plain_text.h"
 #include "waymark/capture/sigrok.h"
 #include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/id_register.h"
@@ -143,13 +144,12 @@ void Buffers::report_wiring(const Buffer& buffer) {
 
 /// A text that lists packets is replaced by their bytes.
 bool Buffers::take_listing(const Buffer& buffer, BufferSample& sample, ExaminedBuffer& out) {
-    const std::vector<std::uint8_t>& bytes = sample.pieces.front().bytes;
-    if (!is_text(bytes)) return false;
-    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const auto text = plain_text(sample.pieces.front().bytes);
+    if (!text) return false;
     for (const Protocol* protocol : pipeline::protocols()) {
         const auto* const lists = protocol::listed_packets(protocol);
         if (lists == nullptr) continue;
-        std::optional<protocol::ListedTrace> found = lists->read_text(text);
+        std::optional<protocol::ListedTrace> found = lists->read_text(*text);
         if (!found) continue;
         add_finding({Severity::warning,
                      "text-of-packets",
@@ -295,9 +295,17 @@ Taken Buffers::choose_reading(const Buffer& buffer, BufferSample& sample, Examin
         name_head(buffer, sample, out, taken);
         return taken;
     }
-    for (const std::size_t word_size : {std::size_t{4}, std::size_t{8}, std::size_t{2}}) {
+    struct Order {
+        void (*turn)(std::vector<std::uint8_t>&, std::size_t);
+        std::size_t word_size;
+        const char* how;
+    };
+    constexpr const char *turned = "each word of {} bits turned round",
+                         *halves = "the halves of each word of {} bits exchanged";
+    for (const Order& order : {Order{swap_words, 4, turned}, Order{swap_words, 8, turned}, Order{swap_words, 2, turned},
+                               Order{swap_halves, 8, halves}, Order{swap_halves, 4, halves}}) {
         BufferSample swapped = sample;
-        swap_words(swapped.pieces.front().bytes, word_size);
+        order.turn(swapped.pieces.front().bytes, order.word_size);
         ExaminedBuffer as_swapped = before;
         if (!choice.recognises(buffer, swapped, as_swapped)) continue;
         add_finding({Severity::warning,
@@ -305,8 +313,8 @@ Taken Buffers::choose_reading(const Buffer& buffer, BufferSample& sample, Examin
                      buffer.name,
                      {},
                      Offset{},
-                     fmt::format("nothing known as the bytes stand; with each word of {} bits turned round there is",
-                                 word_size * 8),
+                     fmt::format("nothing known as the bytes stand; with {} there is",
+                                 fmt::format(fmt::runtime(order.how), order.word_size * 8)),
                      "the byte at the lowest address first",
                      "memory was saved by words, or read by a debugger of the other byte order",
                      "--write-snapshot DIR writes the bytes in order; all below is about them"});

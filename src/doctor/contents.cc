@@ -13,6 +13,7 @@
 
 #include "addressed_dump.h"
 #include "literal_texts.h"
+#include "plain_text.h"
 #include "waymark/core/numbers.h"
 
 namespace waymark::doctor {
@@ -179,6 +180,8 @@ std::string_view numbers_of_line(std::string_view line, std::size_t characters, 
     if (const auto end = line.find_last_not_of(" \r"); end != line.npos && line[end] == '<')
         line = line.substr(0, line.find("  >"));  // od -t x1z
     if (const auto at = line.find_first_not_of(" \t"); at == line.npos || line[at] == '@') return {};
+    if (const auto brace = line.find('{'); brace != line.npos && line.substr(0, brace).find('=') != line.npos)
+        line = line.substr(brace + 1);  // behind the name of an array
     if (const auto colon = line.find(':'); colon != line.npos && line.find_first_of("\"'") > colon) {
         const std::string_view before = line.substr(0, colon);
         line = line.substr(colon + 1);
@@ -252,6 +255,7 @@ void add_line(std::string_view line, std::size_t characters, Numbers& out) {
         const bool hexadecimal = token.starts_with("0x") || token.starts_with("0X");
         if (hexadecimal) {
             token.remove_prefix(2);
+            token = token.substr(0, token.find_last_not_of("uUlL") + 1);  // as in C
             ++prefixed;
         } else if (token == "repeats" && !row.empty()) {
             constexpr std::size_t most_repeated = 1U << 20;  // limit for all numbers in the text
@@ -436,33 +440,18 @@ std::vector<DecodedText> values_in(const std::vector<std::string_view>& tokens, 
 
 }  // namespace
 
-bool is_text(Bytes bytes) {
-    constexpr std::size_t least = 8;
-    if (bytes.size() < least) return false;
-    std::uint64_t beyond = 0;  // number of bytes outside of ASCII, which are valid as UTF-8 sequences
-    unsigned others = 0;
-    for (const std::uint8_t c : bytes) {
-        if ((c & 0xc0U) == 0x80) {
-            if (others == 0) return false;
-            --others;
-            ++beyond;
-            continue;
-        }
-        if (others != 0) return false;
-        if (c >= 0xc2 && c <= 0xf4) {
-            others = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : 1;
-            ++beyond;
-        } else if (!((c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t' || c == '\f')) {
-            return false;
-        }
-    }
-    return beyond * 2 <= bytes.size();
-}
-
 void swap_words(std::vector<std::uint8_t>& bytes, std::size_t word_size) {
     for (std::size_t at = 0; at + word_size <= bytes.size(); at += word_size)
         std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(at),
                      bytes.begin() + static_cast<std::ptrdiff_t>(at + word_size));
+}
+
+void swap_halves(std::vector<std::uint8_t>& bytes, std::size_t word_size) {
+    for (std::size_t at = 0; at + word_size <= bytes.size(); at += word_size) {
+        const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(at);
+        std::swap_ranges(first, first + static_cast<std::ptrdiff_t>(word_size / 2),
+                         first + static_cast<std::ptrdiff_t>(word_size / 2));
+    }
 }
 
 namespace {
@@ -513,9 +502,14 @@ std::vector<DecodedText> decode_columns(std::string_view characters) {
 }  // namespace
 
 std::vector<DecodedText> decode_text(Bytes text) {
-    if (!is_text(text)) return {};
-    const std::string_view characters(reinterpret_cast<const char*>(text.data()), text.size());
-    for (const auto reader : {records_in, numbers_in_brackets, bytes_literal, decimal_columns, base64})
+    auto plain = plain_text(text);
+    if (!plain) return {};
+    // Pairs of digits with a colon between them, as OpenSSL prints bytes.
+    if (std::count(plain->begin(), plain->end(), ':') * 7 >= static_cast<std::ptrdiff_t>(plain->size()) * 2 &&
+        plain->find_first_not_of("0123456789abcdefABCDEF: \n") == plain->npos)
+        std::replace(plain->begin(), plain->end(), ':', ' ');
+    const std::string_view characters = *plain;
+    for (const auto reader : {records_in, numbers_in_brackets, bytes_literal, column_of_table, decimal_columns, base64})
         if (auto read = reader(characters)) return {std::move(*read)};
     if (!why_no_list(characters).empty()) return {};
     const auto dump = addressed_dump(characters);
@@ -534,8 +528,8 @@ std::optional<NoTrace> no_trace_in(const BufferSample& sample) {
         if (holds(head, kind.at, kind.magic))
             return NoTrace{"other-file", fmt::format("{}", kind.name), "another file was named",
                            "name the file of the trace buffer"};
-    if (is_text(head)) {
-        const std::string why = why_no_list({reinterpret_cast<const char*>(head.data()), head.size()});
+    if (const auto text = plain_text(head)) {
+        const std::string why = why_no_list(*text);
         if (!why.empty())
             return NoTrace{"text", fmt::format("a text of {}, whose numbers are not bytes of trace: {}", all, why),
                            "a line was cut or changed, or the numbers have another meaning",

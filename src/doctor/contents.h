@@ -31,10 +31,9 @@ struct DecodedText {
 /// form.
 [[nodiscard]] std::vector<DecodedText> decode_text(Bytes text);
 
-/// Whether the bytes are text, not trace.
-[[nodiscard]] bool is_text(Bytes bytes);
-
 /// Reverses the bytes of each word; an incomplete last word is unchanged.
 void swap_words(std::vector<std::uint8_t>& bytes, std::size_t word_size);
+/// Exchanges the halves of each word; an incomplete last word is unchanged.
+void swap_halves(std::vector<std::uint8_t>& bytes, std::size_t word_size);
 
 }  // namespace waymark::doctor

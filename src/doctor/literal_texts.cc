@@ -93,8 +93,25 @@ std::optional<DecodedText> read_numbers(const std::vector<std::int64_t>& numbers
 std::optional<std::uint8_t> escaped(std::string_view& text) {
     const char c = text.front();
     text.remove_prefix(1);
-    constexpr std::array<std::pair<char, std::uint8_t>, 7> known{
-        {{'n', 0x0a}, {'r', 0x0d}, {'t', 0x09}, {'0', 0}, {'\\', 0x5c}, {'\'', 0x27}, {'"', 0x22}}};
+    constexpr std::array<std::pair<char, std::uint8_t>, 10> known{{{'a', 0x07},
+                                                                   {'b', 0x08},
+                                                                   {'f', 0x0c},
+                                                                   {'n', 0x0a},
+                                                                   {'r', 0x0d},
+                                                                   {'t', 0x09},
+                                                                   {'v', 0x0b},
+                                                                   {'\\', 0x5c},
+                                                                   {'\'', 0x27},
+                                                                   {'"', 0x22}}};
+    if (c >= '0' && c <= '7') {
+        unsigned value = static_cast<unsigned>(c - '0');
+        for (unsigned more = 0; more < 2 && !text.empty() && text.front() >= '0' && text.front() <= '7'; ++more) {
+            value = value * 8 + static_cast<unsigned>(text.front() - '0');
+            text.remove_prefix(1);
+        }
+        if (value > 0xff) return std::nullopt;
+        return static_cast<std::uint8_t>(value);
+    }
     if (c == 'x') {
         std::uint8_t value = 0;
         const std::string_view digits = text.substr(0, 2);
@@ -139,8 +156,22 @@ ListItems items_of(std::string_view list) {
 
 constexpr std::array brackets{std::pair('[', ']'), std::pair('{', '}'), std::pair('(', ')')};
 
+/// The longest part of an object of JSON between `open` and the next `close`.
+std::optional<std::string_view> longest_of_object(std::string_view text, char open, char close) {
+    text = trimmed(text);
+    if (!text.starts_with('{') || !text.ends_with('}') || text.find("\":") > text.find(':')) return std::nullopt;
+    std::optional<std::string_view> out;
+    for (std::size_t first = text.find(open); first != text.npos; first = text.find(open, first)) {
+        const std::size_t last = text.find(close, ++first);
+        if (last == text.npos) break;
+        if (!out || last - first > out->size()) out = text.substr(first, last - first);
+        first = last + 1;
+    }
+    return out;
+}
+
 std::optional<std::string_view> list_in(std::string_view text) {
-    std::optional<std::string_view> list;
+    std::optional<std::string_view> list = longest_of_object(text, '[', ']');
     for (const auto& [open, close] : brackets)
         if (!list) list = between(text, open, close);
     return list;
@@ -219,34 +250,79 @@ std::optional<DecodedText> decimal_columns(std::string_view text) {
 
 std::optional<DecodedText> bytes_literal(std::string_view text) {
     text = trimmed(text);
-    const auto begin = std::min(text.find("b'"), text.find("b\""));
     constexpr std::size_t longest_name = 80, least_bytes = 16;
-    if (begin == text.npos || begin > longest_name || text.substr(0, begin).find('\n') != text.npos)
-        return std::nullopt;
-    const char quote = text[begin + 1];
-    text.remove_prefix(begin + 2);
-    DecodedText out{"bytes in a literal of Python", {}};
+    const auto python = std::min(text.find("b'"), text.find("b\""));
+    const bool of_python = python != text.npos && python <= longest_name;
+    const std::size_t begin = of_python ? python + 1 : text.find('"');
+    if (begin > longest_name || (of_python && text.substr(0, begin).find('\n') != text.npos)) return std::nullopt;
+    const char quote = text[begin];
+    text.remove_prefix(begin + 1);
+    DecodedText out{of_python ? "bytes in a literal of Python" : "bytes in a string of C", {}};
+    std::size_t escapes = 0;
     while (!text.empty() && text.front() != quote) {
         const char c = text.front();
         text.remove_prefix(1);
         if (c != '\\') {
             out.bytes.push_back(static_cast<std::uint8_t>(c));
-            continue;
+        } else {
+            if (text.empty()) return std::nullopt;
+            const auto value = escaped(text);
+            if (!value) return std::nullopt;
+            out.bytes.push_back(*value);
+            ++escapes;
         }
-        if (text.empty()) return std::nullopt;
-        const auto value = escaped(text);
-        if (!value) return std::nullopt;
-        out.bytes.push_back(*value);
+        // C joins adjacent strings.
+        if (of_python || !text.starts_with(quote)) continue;
+        if (const std::size_t next = text.find_first_not_of(" \t\r\n\\", 1); next != text.npos && text[next] == quote)
+            text.remove_prefix(next + 1);
     }
     if (text.empty() || text.find_first_not_of(");\r\n\t ", 1) != text.npos) return std::nullopt;
-    if (out.bytes.size() < least_bytes) return std::nullopt;
+    // In quotes there may also be a sentence.
+    constexpr std::size_t escapes_one_in = 4;
+    if (out.bytes.size() < least_bytes || (!of_python && escapes * escapes_one_in < out.bytes.size()))
+        return std::nullopt;
     return out;
+}
+
+std::optional<DecodedText> column_of_table(std::string_view text) {
+    constexpr std::size_t least_rows = 16;
+    std::vector<std::vector<std::uint8_t>> bytes;  // of each column
+    std::size_t columns = 0, lines = 0;
+    for (text = trimmed(text); !text.empty(); ++lines) {
+        std::string_view line = trimmed(text.substr(0, text.find('\n')));
+        text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+        const auto here = static_cast<std::size_t>(std::count(line.begin(), line.end(), ',')) + 1;
+        if (lines == 0) {
+            columns = here;
+            bytes.resize(columns);
+            if (columns < 2 || line.find("0x") != line.npos) return std::nullopt;
+            continue;
+        }
+        if (here != columns) return std::nullopt;
+        for (std::size_t n = 0; n < columns; ++n) {
+            std::string_view field = trimmed(line.substr(0, line.find(',')));
+            line.remove_prefix(std::min(line.find(','), line.size() - 1) + 1);
+            if (field.size() >= 2 && field.front() == '"' && field.back() == '"')
+                field = field.substr(1, field.size() - 2);
+            std::uint8_t value = 0;
+            if (!field.starts_with("0x") && !field.starts_with("0X")) continue;
+            const auto [end, error] = std::from_chars(field.data() + 2, field.data() + field.size(), value, 16);
+            if (error != std::errc{} || end != field.data() + field.size()) continue;
+            bytes[n].push_back(value);
+        }
+    }
+    const auto fits = [&](const auto& column) { return column.size() + 1 == lines && column.size() >= least_rows; };
+    const auto column = std::find_if(bytes.begin(), bytes.end(), fits);
+    if (column == bytes.end() || std::count_if(bytes.begin(), bytes.end(), fits) != 1) return std::nullopt;
+    return DecodedText{fmt::format("bytes in column {} of a table", column - bytes.begin() + 1), std::move(*column)};
 }
 
 std::optional<DecodedText> base64(std::string_view text) {
     DecodedText out{"bytes in base64", {}};
+    if (const auto of_object = longest_of_object(text, '"', '"')) text = *of_object;
     std::size_t width = 0;
-    bool last = false;  // a line that is shorter than the others came
+    bool last = false;        // a line that is shorter than the others came
+    bool hexadecimal = true;  // each line is digits, 0x before them or not
     std::string digits;
     while (!text.empty()) {
         std::string_view line = text.substr(0, text.find('\n'));
@@ -259,13 +335,13 @@ std::optional<DecodedText> base64(std::string_view text) {
         if (line.size() > width) return std::nullopt;
         last = line.size() < width || line.back() == '=';
         digits += line;
+        line.remove_prefix(line.starts_with("0x") || line.starts_with("0X") ? 2 : 0);
+        hexadecimal &= std::all_of(line.begin(), line.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
     }
     constexpr std::size_t least_bytes = 64, most_padding = 2;
     std::size_t padding = 0;
     for (; !digits.empty() && digits.back() == '='; ++padding) digits.pop_back();
     if (padding > most_padding || digits.size() % 4 == 1 || digits.size() / 4 * 3 < least_bytes) return std::nullopt;
-    const bool hexadecimal =
-        std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
     if (hexadecimal) return std::nullopt;
     std::uint32_t value = 0;
     unsigned bits = 0;

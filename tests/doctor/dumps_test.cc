@@ -486,6 +486,83 @@ TEST_F(Dumps, EveryDebuggersTextIsReadAsTheTrace) {
     EXPECT_TRUE(examined(characters(s19)).sources.empty());
 }
 
+// What terminals, editors and other tools make of a text, and files of logic analysers and scripts.
+TEST_F(Dumps, ATextOfAnyFormIsReadAsTheTrace) {
+    FileBytesOf bytes = stream("f7 db ", 60);
+    while (bytes.size() % 16 != 0) bytes.push_back(0xf7);
+    std::string lines, coloured, kernel, words, bare_words, colons, c_string, octal, json, table;
+    for (std::size_t at = 0; at < bytes.size(); at += 4) {
+        const std::string word =
+            digits(bytes[at + 3] << 24U | bytes[at + 2] << 16U | bytes[at + 1] << 8U | bytes[at], 8);
+        words += (words.empty() ? "const uint32_t etb[] = {" : ", ") + ("0x" + word) + "u";
+        bare_words += "0x" + word + "\n";
+        if (at % 16 == 0) {
+            lines += digits(at, 8) + ":";
+            coloured += "\x1b[32m" + digits(at, 8) + "\x1b[0m:";
+            kernel += "Nov 30 12:00:01 board kernel: [   12." + digits(at, 6) + "] etb: ";
+        }
+        for (std::size_t i = at; i < at + 4; ++i) {
+            for (std::string* const text : {&lines, &coloured, &kernel}) *text += " " + digits(bytes[i], 2);
+            colons += (i == 0 ? "" : ":") + digits(bytes[i], 2);
+            c_string += "\\x" + digits(bytes[i], 2);
+            octal += "\\";
+            for (const unsigned shift : {6U, 3U, 0U}) octal += static_cast<char>('0' + (bytes[i] >> shift & 7U));
+            json += (i == 0 ? "" : ", ") + std::to_string(bytes[i]);
+            table += "\"SWO\",\"data\"," + std::to_string(i) + ".5,8e-06,0x" + digits(bytes[i], 2) + "\n";
+        }
+        if (at % 16 == 12)
+            for (std::string* const text : {&lines, &coloured, &kernel}) *text += "\n";
+    }
+    const auto with_ends = [&](const std::string& end) {
+        std::string out;
+        for (const char c : lines) out += c == '\n' ? end : std::string(1, c);
+        return out;
+    };
+    const auto wide = [&](bool big, bool marked) {
+        std::string out = marked ? big ? "\xfe\xff" : "\xff\xfe" : "";
+        for (const char c : lines) out += big ? std::string{'\0', c} : std::string{c, '\0'};
+        return out;
+    };
+    for (const auto& [what, text] :
+         {std::pair{"lines that end with CR and LF", with_ends("\r\n")},
+          {"lines that end with CR", with_ends("\r")},
+          {"a byte order mark", "\xef\xbb\xbf" + lines},
+          {"UTF-16", wide(false, true)},
+          {"UTF-16 of the other byte order", wide(true, true)},
+          {"UTF-16 without a mark", wide(false, false)},
+          {"colours", coloured},
+          {"the kernel's log", kernel},
+          {"an array of C", words + "};\n"},
+          {"a word in each line", bare_words},
+          {"pairs with colons", colons},
+          {"a string of C", "static const char etb[] =\n    \"" + c_string + "\";\n"},
+          {"a string with octal escapes", "\"" + octal + "\""},
+          {"an object of JSON", "{\"name\": \"ETB\", \"data\": [" + json + "], \"at\": [1, 2]}"},
+          {"a table", "name,type,start_time,duration,data\n" + table}}) {
+        SCOPED_TRACE(what);
+        const ExaminationReport report = examined(characters(text));
+        ASSERT_EQ(report.sources.size(), 1U) << report.verdict;
+        EXPECT_EQ(report.sources.front().identity.protocol, &etm4::row());
+        ASSERT_NE(report.buffers.front().decoded, nullptr);
+        EXPECT_EQ(*report.buffers.front().decoded, bytes);
+    }
+    // Words whose halves were exchanged.
+    for (const std::size_t half : {2U, 4U}) {
+        FileBytesOf exchanged = bytes;
+        for (std::size_t at = 0; at < exchanged.size(); at += 2 * half)
+            std::swap_ranges(exchanged.begin() + static_cast<std::ptrdiff_t>(at),
+                             exchanged.begin() + static_cast<std::ptrdiff_t>(at + half),
+                             exchanged.begin() + static_cast<std::ptrdiff_t>(at + half));
+        const ExaminationReport report = examined(exchanged);
+        ASSERT_NE(report.buffers.front().decoded, nullptr) << half;
+        EXPECT_EQ(*report.buffers.front().decoded, bytes) << half;
+    }
+    // A terminal's log without numbers.
+    std::string log;
+    for (unsigned i = 0; i < 300; ++i) log += "\x1b[1mbuild\x1b[0m step " + std::to_string(i) + " of all is done\a\r\n";
+    EXPECT_EQ(no_trace(characters(log)), "text");
+}
+
 TEST_F(Dumps, AnIdleUnitIsANote) {
     // A sync with an address and no context, as units send while nothing is traced (section 4).
     const std::string idle = "00 00 00 00 00 00 00 00 00 00 00 80 01 01 00 9d 30 43 8e 08 00 80 ff ff ";
