@@ -232,11 +232,15 @@ void ImageTrials::find_program_facts(ExaminedSource& source, const std::vector<S
     }
     const Configuration& configuration = *source.configuration;
     if (!configuration.equals(*source.identity.configuration) && v != nullptr)
-        if (SharedConfiguration beside = beside_core_of(v->argument, *source.identity.configuration))
+        if (SharedConfiguration beside = beside_core_of(v->argument, *source.identity.configuration)) {
+            // The core has the profile; where the bytes show either, beside() only names it more closely.
+            std::erase_if(source.identity.facts,
+                          [](const InferredField& f) { return f.what == "core" || f.what == "profile"; });
             source.program_facts.push_back(
                 {"core", beside->core_type(),
                  v->trial.proven() || (v->shift && v->shift->trial.proven()) ? Certainty::proven : Certainty::likely,
                  fmt::format("the attributes of {}", v->image)});
+        }
 }
 
 /// Reports code that ran although the trace does not show it, and although image and trace agree.

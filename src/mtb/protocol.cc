@@ -129,6 +129,8 @@ public:
         // The attributes of an ELF file give, for example, `ARMv8-M.main`.
         const std::string_view architecture = core.substr(0, core.find("-M") == core.npos ? 0 : core.find("-M") + 2);
         if (architecture.empty() || architecture == core_type()) return nullptr;
+        // A core also runs code of earlier architectures.
+        if (core_type().starts_with("ARMv8") && !architecture.starts_with("ARMv8")) return nullptr;
         Config config = config_;
         config.core = architecture;
         return configuration(config);

@@ -385,6 +385,8 @@ class Dumps(unittest.TestCase):
                 else:
                     missed.append((path.name, dump.kind, said, []))
             for source in report["sources"]:
+                twice = [what for what, n in collections.Counter(f["what"] for f in source["facts"]).items() if n > 1]
+                self.assertEqual(twice, [], f"{path.name}, {dump.kind}: several conclusions on one property")
                 for fact in source["facts"]:
                     if fact["what"] not in dump.facts:
                         continue
