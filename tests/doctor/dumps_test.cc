@@ -613,6 +613,22 @@ TEST_F(Dumps, WithoutASynchronisationSaysSo) {
                             [](const CaptureFinding& f) { return f.kind == "no-synchronisation"; }));
 }
 
+// A capture of SWO begins anywhere: what is left of the first packet is no damage.
+TEST_F(Dumps, AnItmStreamMayBeginAmidAPacket) {
+    FileBytesOf trace = test::hex("1f 80 1f 80 ff 00");
+    const FileBytesOf values = test::hex("47 aa b8 00 08 8f 01 00 00 00 c0 f7 c9 04");
+    for (unsigned i = 0; i < 40; ++i) trace.insert(trace.end(), values.begin(), values.end());
+    const auto warned = [&] {
+        std::string out;
+        for (const CaptureFinding& f : examined(trace).findings)
+            if (f.severity <= Severity::warning) out += f.kind + " " + std::to_string(f.offset->value) + ";";
+        return out;
+    };
+    EXPECT_EQ(warned(), "");
+    trace.insert(trace.begin() + 6 + 14 * 20, 0);
+    EXPECT_EQ(warned(), "damaged-packets " + std::to_string(6 + 14 * 20) + ";");
+}
+
 // The trace of a port that is idle most of the time, from the beginning on: its first 64 KiB hold no frame.
 TEST_F(Dumps, APortThatIsIdleAtFirstAndInBurstsLosesNothing) {
     FileBytesOf frames, port;
