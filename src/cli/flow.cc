@@ -21,6 +21,7 @@
 #include "waymark/pipeline/account.h"
 #include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/diagnosis.h"
+#include "waymark/pipeline/message_answers.h"
 #include "waymark/pipeline/recover.h"
 
 namespace waymark::cli {
@@ -305,6 +306,13 @@ private:
         return finish(session, report, all, account, selected, out);
     }
 
+    /// Of sources that send messages alone, another command shows what they sent; there is nothing to diagnose.
+    void say_nothing(const std::string& why, const std::vector<const pipeline::Source*>& selected) const {
+        const bool messages = std::all_of(selected.begin(), selected.end(),
+                                          [](const pipeline::Source* s) { return pipeline::has_messages(*s); });
+        say("error",
+            "nothing decoded: " + why + (messages ? "" : doctor_says(options_.input.capture, options_.input.images)));
+    }
     ExitStatus finish(const pipeline::Session& session, const pipeline::Report& report, const std::vector<Decoded>& all,
                       const answers::Account& account, const std::vector<const pipeline::Source*>& selected,
                       Output& out) {
@@ -333,8 +341,7 @@ private:
         if (idle)
             say("note", std::string(pipeline::nothing_ran));
         else if (!ranges && !blind)
-            say("error", "nothing decoded: " + pipeline::why_nothing(session, selected, report, gave) +
-                             doctor_says(options_.input.capture, options_.input.images));
+            say_nothing(pipeline::why_nothing(session, selected, report, gave), selected);
         if (read_errors) return unreadable;
         if (!ranges && !blind && !idle) return nothing;
         if (options_.strict && answers::completeness(account).strict) {

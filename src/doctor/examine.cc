@@ -164,12 +164,20 @@ private:
         // Four times the largest usual distance between synchronisations: a longer dump without one is not trace.
         constexpr std::uint64_t few_bytes = 4 * 4096;
         if (source.bytes == 0 || source.bytes > few_bytes) return;
-        add_finding(source, Severity::warning, "no-synchronisation", first_offset(source),
-                    fmt::format("no synchronisation of a trace unit in {}", bytes_text(source.bytes)),
-                    "an A-sync, which units send every 256 to 4,096 bytes as they are mostly programmed",
-                    "the dump is shorter than the distance between two synchronisations, another unit sent the bytes, "
-                    "or they are no trace",
-                    "save the whole sink; a smaller distance between synchronisations makes shorter dumps readable");
+        constexpr std::uint64_t usual_distance = 4096;
+        const bool is_short = source.bytes < usual_distance;
+        add_finding(
+            source, Severity::warning, "no-synchronisation", first_offset(source),
+            fmt::format("no synchronisation of a trace unit in {}", bytes_text(source.bytes)),
+            "an A-sync, which units send every 256 to 4,096 bytes as they are mostly programmed",
+            fmt::format("{}, another unit sent the bytes, or they are no trace",
+                        is_short ? "the dump is shorter than the distance between two synchronisations"
+                                 : "the unit synchronises only where it is enabled (its distance is 0), and the sink "
+                                   "overwrote that"),
+            fmt::format(
+                "{}{}",
+                is_short ? "save the whole sink" : "program a distance (1,024 bytes is usual), and record again",
+                source.described ? "" : "; name a unit that needs none, such as an MTB (--protocol)"));
     }
 
     // ---- the head

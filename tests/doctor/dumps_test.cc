@@ -609,8 +609,18 @@ TEST_F(Dumps, WithoutASynchronisationSaysSo) {
         report.verdict.starts_with("No trace protocol that Waymark knows was recognised, since no "
                                    "synchronisation is in it;"))
         << report.verdict;
-    EXPECT_TRUE(std::any_of(report.findings.begin(), report.findings.end(),
-                            [](const CaptureFinding& f) { return f.kind == "no-synchronisation"; }));
+    const auto reason = [](const ExaminationReport& of) {
+        const auto found = std::find_if(of.findings.begin(), of.findings.end(),
+                                        [](const CaptureFinding& f) { return f.kind == "no-synchronisation"; });
+        return found == of.findings.end() ? std::string() : found->cause + "; " + found->advice;
+    };
+    EXPECT_TRUE(reason(report).starts_with("the dump is shorter than the distance between two synchronisations"));
+    EXPECT_NE(reason(report).find("; save the whole sink; "), std::string::npos);
+    // A longer one is of a unit that sends none.
+    std::mt19937 random(1);
+    trace.resize(8000);
+    for (std::uint8_t& byte : trace) byte = static_cast<std::uint8_t>(random());
+    EXPECT_TRUE(reason(examined(trace)).starts_with("the unit synchronises only where it is enabled"));
 }
 
 // A capture of SWO begins anywhere: what is left of the first packet is no damage.
