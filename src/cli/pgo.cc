@@ -254,16 +254,14 @@ private:
         const bool takes_samples = target_->name == "clang" || (target_->name == "bolt" && !of_counter);
         const bool lacks_lines = target_->name == "clang" && all_.instructions.empty();
         if (!sampled || !takes_samples || lacks_lines) {
-            std::string why = !sampled ? "no code that was decoded belongs to a file that was found"
-                              : !takes_samples
-                                  ? fmt::format("{} have no {}; --for clang {} them", samples,
-                                                target_->name == "bolt" ? "branches" : "executed ranges",
-                                                of_counter ? "takes" : "and --for bolt take")
-                                  : "there are samples, but not of which instructions; an answers file of samples must "
-                                    "be written without --only-ranges";
-            for (const answers::Finding& f : all_.health)
-                if (f.severity >= answers::Finding::Severity::warning) why += "; " + f.what;
-            return fail_nothing({Errc::not_found, why});
+            const std::string why =
+                !sampled         ? "no code that was decoded belongs to a file that was found"
+                : !takes_samples ? fmt::format("{} have no {}; --for clang {} them", samples,
+                                               target_->name == "bolt" ? "branches" : "executed ranges",
+                                               of_counter ? "takes" : "and --for bolt take")
+                                 : "there are samples, but not of which instructions; an answers file of samples must "
+                                   "be written without --only-ranges";
+            return fail_nothing({Errc::not_found, why + warnings()});
         }
         const auto report = place(options_.answers.input.output, [&](ByteSink& sink) {
             return target_->name == "clang" ? exports::write_autofdo(all_, sink)
@@ -276,6 +274,13 @@ private:
         return with_left_out(left_out_, all_.cut ? unreadable : decoded);
     }
 
+    /// What is wrong with the captures, as the end of a sentence.
+    [[nodiscard]] std::string warnings() const {
+        std::string out;
+        for (const answers::Finding& f : all_.health)
+            if (f.severity >= answers::Finding::Severity::warning) out += "; " + f.what;
+        return out;
+    }
     ExitStatus fail_nothing(const Error& error) const {
         if (error.code != Errc::not_found) return fail(error);
         say("error", "the profile would be empty and is not written: " + error.message);
@@ -286,6 +291,9 @@ private:
     [[nodiscard]] Result<std::vector<Index>> chosen() const {
         if (!options_.all && (target_->name != "branch-list" || !options_.of_image.empty())) {
             WM_ASSIGN_OR_RETURN(const Index image, exports::profile_image(all_, options_.of_image));
+            if (analysis::executed_in(all_, image) == 0)
+                return Error{Errc::not_found, fmt::format("nothing of {} ran in a file that was found{}",
+                                                          all_.images[image].name, warnings())};
             return std::vector<Index>{image};
         }
         std::vector<Index> out;

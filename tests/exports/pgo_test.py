@@ -365,6 +365,13 @@ class Pgo(unittest.TestCase):
         self.pgo("bolt", capture)  # needs none
         _, said = self.pgo("autofdo", self.captures[0], status=1, options=["--of-image", "nobody"])
         self.assertIn("no image is called 'nobody'", said)
+        # A library that is mapped, and of which nothing runs.
+        begun = self.folder / "begun.data"
+        recorded.attempt(WAYMARK, "record", "--as", "perf", "--start-at", "main", "--limit", "20", "-o", begun, "--",
+                         self.program, 50)
+        for target in ("clang", "autofdo", "bolt", "profgen", "branch-list"):
+            _, said = self.pgo(target, begun, status=1, options=["--of-image", "libc.so.6"])
+            self.assertIn("nothing of libc.so.6 ran in a file that was found", said)
 
     def test_create_llvm_prof_uses_autofdo_text(self):
         """Debian's version, 0.19: by its rule of addresses, and of DWARF 4; of DWARF 5 it makes nothing, and pgo warns."""
