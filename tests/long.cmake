@@ -47,7 +47,7 @@ foreach(seed IN ITEMS 1 4)
 endforeach()
 # Doctor finds the right program for 99 % of bare recordings, in all settings of the unit.
 waymark_long_test(settings WAYMARK_RECORDINGS=1000 ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/doctor/settings_test.py
-    $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR})
+    $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR} $<TARGET_FILE:made_etm4>)
 set_tests_properties(long.settings PROPERTIES SKIP_RETURN_CODE 77)
 # doctor's word "proven" about bare files is never wrong.
 foreach(seed IN ITEMS 1 2)

@@ -17,6 +17,8 @@ namespace {
 using SharedConfiguration = std::shared_ptr<const Configuration>;
 
 bool better(const Trial& a, const Trial& b) {
+    if (a.contradictions + b.contradictions == 0)
+        return a.totals.unplaced < b.totals.unplaced && a.totals.ranges >= b.totals.ranges;
     if (a.proven() != b.proven()) return a.proven();
     if (a.agrees() != b.agrees()) return a.agrees();
     return a.contradictions * std::max<std::uint64_t>(b.totals.ranges, 1) <
@@ -28,7 +30,9 @@ bool better(const Trial& a, const Trial& b) {
 Trial best_trial(const std::vector<Stretch>& stretches, SharedConfiguration& configuration, const isa::CodeReader& code,
                  bool free) {
     Trial best = try_image(stretches, *configuration, code);
-    if (!free || best.contradictions == 0) return best;
+    // Beside a Q element a missing address is no contradiction; with a return stack it may be known.
+    const bool misses_addresses = best.totals.untraced != 0 && best.totals.unplaced != 0;
+    if (!free || (best.contradictions == 0 && !misses_addresses)) return best;
     for (SharedConfiguration& variant : configuration->variants()) {
         Trial trial = try_image(stretches, *variant, code);
         if (!better(trial, best)) continue;
@@ -225,6 +229,11 @@ void ImageTrials::find_program_facts(ExaminedSource& source, const std::vector<S
                                  : Certainty::likely;
             fact.proof = fmt::format("with '{}' the image is contradicted: {}{}", value, other->ended ? "over " : "",
                                      counted(other->contradictions, "contradiction"));
+        } else if (other->contradictions == 0 && other->totals.unplaced > mine.totals.unplaced) {
+            fact.certainty = Certainty::likely;
+            fact.proof =
+                fmt::format("with '{}' {} no address, here {}", value,
+                            counted(other->totals.unplaced, "waypoint has", "waypoints have"), mine.totals.unplaced);
         } else {
             fact.proof = fmt::format("with '{}' the image agrees as well", value);
         }

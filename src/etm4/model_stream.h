@@ -183,9 +183,17 @@ protected:
             address_due_ = AddressDue::always;
         }
         const bool returned = i.exception_return && w.passed;
-        if (returned && !config_.ete()) send(ExceptionReturn{});
+        if (returned && !config_.ete()) send_exception_return();
         const bool barrier = i.waypoint == Waypoint::barrier && w.passed && !i.wait && !i.transaction_start;
         if (config_.timestamps && (returned || barrier)) timestamp_due_ = true;
+    }
+    /// Beside a core of the M profile it is a P0 element of its own (docs/spec/etm4.md, 9).
+    void send_exception_return() {
+        if (config_.profile != CoreProfile::m) {
+            send(ExceptionReturn{});
+        } else if (send(ExceptionReturn{}, 1)) {
+            ++counts_.p0;
+        }
     }
     /// Sends E or N, or an address in place of E. Returns false if it is lost.
     bool outcome(const Retired& w) {

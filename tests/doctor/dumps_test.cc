@@ -290,6 +290,22 @@ TEST_F(Dumps, AnEtmIsConfiguredAndItsSnapshotDecodes) {
     EXPECT_EQ(capture::find_register(written->sources.front().registers, "TRCIDR0")->value >> 15 & 3U, 0U);  // QSUPP
 }
 
+// Where Q elements come, a missing address is no contradiction: the stack is taken that leaves fewer places unknown.
+TEST_F(Dumps, AReturnStackIsFoundBesideQElements) {
+    const std::string image = write("code.bin", calls()).string() + "@0x400000";
+    // Three calls and returns, and a Q element (type 5) of five instructions to the second call.
+    const ExaminationReport report = examined(stream("db db db a5 01 05 ", 20), {image});
+    ASSERT_EQ(report.sources.size(), 1U);
+    EXPECT_EQ(fact(report.sources.front().identity.facts, "Q elements"), "yes, proven");
+    EXPECT_EQ(fact(report.sources.front().program_facts, "return stack"), "yes, likely");
+    const fs::path out = folder_.path() / "snapshot";
+    ASSERT_TRUE(write_inferred(report, out).has_value());
+    const auto decoded = decode_written(out);
+    ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
+    EXPECT_EQ(decoded->totals.ranges, 120U);
+    EXPECT_EQ(decoded->totals.unplaced, 0U);
+}
+
 TEST_F(Dumps, CommitsShowThatTheUnitSpeculates) {
     std::vector<std::uint32_t> code;
     for (int i = 0; i < 64; ++i) code.insert(code.end(), {nop, nop, nop, branch(4)});

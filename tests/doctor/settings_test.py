@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """The right program is found for bare recordings of every unit in every setting, and no setting is wrongly proven.
 
-    settings_test.py WAYMARK SOURCE
+    settings_test.py WAYMARK SOURCE MADE_ETM4
 
 Generated programs (pairs_test.py) run under QEMU, each recorded by a unit with random settings: core, cycle counts and their
-threshold, timestamps, Context IDs, return stack, branch broadcast, speculation, distance of synchronisations. What is left of
-a recording is its bytes: of one source, in frames, or a part of them. doctor gets the program that ran, half of the time at
+threshold, timestamps, Context IDs, return stack, branch broadcast, speculation, distance of synchronisations. The recorder
+makes no trace of an ETMv4 beside a Cortex-M, and no Q elements: MADE_ETM4 (made_etm4.cc) makes them of what a recording of
+the MTB, or of an ETMv4, shows. What is left of a recording is its bytes: of one source, in frames, or a part of them. doctor gets the program that ran, half of the time at
 an address that is some pages off. The environment variable WAYMARK_RECORDINGS sets the number of recordings; without it, a
 few are made. WAYMARK_SEED (1) decides programs and settings.
 
@@ -23,14 +24,36 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from dumps_test import deformat  # noqa: E402
-from pairs_test import PAGE, PATHS_TO_PROVE, PREFIXES, WAYMARK, build, run  # noqa: E402
+from cortex_m import build as build_m  # noqa: E402
+from dumps_test import deformat, frames_of  # noqa: E402
+from pairs_test import PAGE, PATHS_TO_PROVE, PREFIXES, WAYMARK, Program, build, run, source  # noqa: E402
 from scratch import Folder  # noqa: E402
 
-RECORDINGS = int(os.environ.get("WAYMARK_RECORDINGS") or 10)
+RECORDINGS = int(os.environ.get("WAYMARK_RECORDINGS") or 20)
 SEED = int(os.environ.get("WAYMARK_SEED") or 1)
-UNITS = {"arm": ["ptm"], "aarch64": ["etmv4", "ete"]}
+MADE_ETM4 = pathlib.Path(sys.argv[3]).resolve()
+UNITS = {"arm": ["ptm"], "aarch64": ["etmv4", "ete", "etmv4-q", "ete-q"], "m": ["etmv4-m"]}
 TITLES = {"ptm": "Program Flow Trace (PTM)", "etmv4": "ETMv4 and ETE instruction trace", "ete": "ETMv4 and ETE instruction trace"}
+# The generated functions in Thread mode, with SVC and SysTick.
+CORTEX_M = r"""
+#define REG(a) (*(volatile unsigned*)(a))
+static volatile unsigned ticks, calls;
+void tick(void) { ticks += sink(ticks) + 1; }
+void supervisor(void) { calls += sink(calls) & 3; }
+void reset(void) {
+    REG(0xE000E014) = 1999; REG(0xE000E018) = 0; REG(0xE000E010) = 7;
+    run();
+    unsigned b[2] = {0x20026, 0};
+    register unsigned r0 __asm__("r0") = 0x20;
+    register void* r1 __asm__("r1") = b;
+    __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
+    for (;;) {}
+}
+void fault(void) { for (;;) {} }
+extern unsigned stack_top;
+__attribute__((section(".vectors"), used)) void* const vectors[16] = {
+    &stack_top, (void*)reset, 0, (void*)fault, 0, 0, 0, 0, 0, 0, 0, (void*)supervisor, 0, 0, 0, (void*)tick};
+"""
 LEAST_BYTES = 4096  # of a part; shorter ones may lack a proof for no fault of doctor's
 
 Recording = collections.namedtuple("Recording", "program unit options how trace given facts")
@@ -49,7 +72,7 @@ def settings(draw, unit):
         return given
 
     cycles = flag("--cycle-accurate", "cycle counts")
-    size = draw.choice((0, 0, 1, 2, 4) if unit == "ptm" else (0, 4))
+    size = draw.choice((0, 0, 1, 2, 4) if unit == "ptm" else (0,) if unit == "etmv4-m" else (0, 4))
     options.append(f"--context-id={size}")
     facts["Context ID"] = f"{size} byte{'s' if size > 1 else ''}" if size else "not traced"
     options.append(f"--sync={draw.choice((256, 512, 1024, 2048))}")
@@ -60,6 +83,9 @@ def settings(draw, unit):
             options.append("--timestamps")
         return options, facts
     flag("--timestamps", "timestamps")
+    facts["Q elements"] = "yes" if unit.endswith("-q") else "no"
+    facts["profile"] = "M" if unit == "etmv4-m" else "A"
+    facts["unit"] = "ETE" if unit.startswith("ete") else "ETMv4"
     if not stack:
         flag("--branch-broadcast", "branch broadcast", likelihood=0.3)
     if cycles and yes():
@@ -72,16 +98,61 @@ def settings(draw, unit):
     return options, facts
 
 
+# Options of the recorder, and the settings of MADE_ETM4 that are the same.
+MADE = {"--cycle-accurate": "cycles=4", "--cycle-threshold": "cycles", "--timestamps": "timestamps", "--context-id=4": "context-id",
+        "--return-stack": "return-stack", "--branch-broadcast": "broadcast", "--speculation": "speculation", "--sync": "sync",
+        "--speculation-seed": "seed"}
+
+
+def made_setting(option):
+    name, _, value = option.partition("=")
+    return MADE.get(option) or (f"{MADE[name]}={value}" if name in MADE else None)
+
+
+def build_cortex_m(folder, number, draw):
+    """A program for a Cortex-M33 that ran once, with the recording of its MTB."""
+    text = source(draw).replace("*const volatile p", "*const p")  # in flash memory: nothing fills in variables
+    functions = text[:text.index("#ifdef BARE")]
+    rounds = text[text.index("int main(void) {"):text.index("    char text[17];")].replace("int main(void)", "static void run(void)")
+    rounds = rounds.replace("++i) {", "++i) { if ((i & 3) == 1) __asm__ volatile(\"svc 1\" ::: \"memory\");") + "    sink(s);\n}\n"
+    path = build_m(folder, "m33", f"m{number}", functions + rounds + CORTEX_M, "-w", draw.choice(("-O0", "-O1", "-O2", "-Os")))
+    out = folder / f"m{number}.out"
+    done = run(WAYMARK, "record", "-q", "--unit", "mtb", "--mtb-size", 1 << 24, "-o", out, "--", path)
+    assert done.returncode == 0, done.stderr.decode()
+    return Program(path.name, "m", "bare", path, 0, out, None, None)
+
+
+def what_ran(capture):
+    """The lines that MADE_ETM4 reads, of a recording."""
+    done = run(WAYMARK, "flow", capture, "--format", "tsv")
+    assert done.returncode == 0, done.stderr.decode()
+    head, *rows = (line.split("\t") for line in done.stdout.decode().splitlines())
+    lines = []
+    for row in (dict(zip(head, r)) for r in rows):
+        if row["element"] == "range":
+            lines.append(f"range {row['start']} {row['end']} {row['atom'] if row['atom'] in ('E', 'N') else '-'}")
+        elif row["element"] == "exception" and row["target"]:
+            lines.append(f"exception {row['detail']} {row['start']} {row['target']}")
+        elif row["element"] == "exception_return":
+            lines.append("return")
+    return "\n".join(lines).encode()
+
+
 class Settings(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.scratch = Folder()
         cls.addClassCleanup(cls.scratch.cleanup)
         cls.folder = pathlib.Path(cls.scratch.name)
-        kinds = [(machine, kind) for machine in UNITS for kind in ("static", "bare")]
-        count = 8 if RECORDINGS < 100 else 40
+        kinds = [(machine, kind) for machine in PREFIXES for kind in ("static", "bare")] + [("m", "bare")]
+        count = 10 if RECORDINGS < 100 else 40
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            made = [pool.submit(build, cls.folder, i, *kinds[i % len(kinds)], random.Random(SEED * 1000 + i)) for i in range(count)]
+            made = []
+            for i in range(count):
+                machine, kind = kinds[i % len(kinds)]
+                draw = random.Random(SEED * 1000 + i)
+                made.append(pool.submit(build_cortex_m, cls.folder, i, draw) if machine == "m" else
+                            pool.submit(build, cls.folder, i, machine, kind, draw))
             cls.programs = [m.result() for m in made]
 
     def record(self, number):
@@ -90,10 +161,22 @@ class Settings(unittest.TestCase):
         unit = draw.choice(UNITS[program.machine])
         options, facts = settings(draw, unit)
         folder = self.folder / f"recording{number}"
-        done = run(WAYMARK, "record", "--from-start", "-q", "--unit", unit, *options, "-o", folder, "--", program.path)
-        self.assertEqual(done.returncode, 0, f"{unit} {options}: {done.stderr.decode()}")
-        frames = (folder / "trace.bin").read_bytes()
-        shutil.rmtree(folder)
+        if unit in TITLES:
+            done = run(WAYMARK, "record", "--from-start", "-q", "--unit", unit, *options, "-o", folder, "--", program.path)
+            self.assertEqual(done.returncode, 0, f"{unit} {options}: {done.stderr.decode()}")
+            frames = (folder / "trace.bin").read_bytes()
+            shutil.rmtree(folder)
+        else:
+            kind, _, more = unit.partition("-")
+            capture = program.trace
+            if more == "q":
+                capture = folder
+                run(WAYMARK, "record", "--from-start", "-q", "--unit", "etmv4", "-o", folder, "--", program.path)
+            extra = [*(["ete"] if kind == "ete" else []), f"q={draw.choice((2, 8, 32))}" if more == "q" else "m"]
+            done = run(MADE_ETM4, program.path, *extra, *filter(None, map(made_setting, options)), input=what_ran(capture))
+            self.assertEqual(done.returncode, 0, f"{unit} {options}")
+            frames = frames_of(done.stdout)
+            shutil.rmtree(folder, ignore_errors=True)
         how = draw.choice(("source", "frames", "part"))
         data = deformat(frames) if how != "frames" else frames
         if how == "part" and len(data) > 2 * LEAST_BYTES:
@@ -103,7 +186,7 @@ class Settings(unittest.TestCase):
         trace.write_bytes(data)
         given = program.bias
         if draw.random() < 0.5:
-            given = (given + PAGE * draw.choice((1, 2, 16, 100, 4321))) & (0xffffffff if program.machine == "arm" else 0xffffffffffffffff)
+            given = (given + PAGE * draw.choice((1, 2, 16, 100, 4321))) & (0xffffffff if program.machine != "aarch64" else 0xffffffffffffffff)
         return Recording(program, unit, options, how, trace, given, facts)
 
     def examine(self, recording, given=None):
@@ -121,7 +204,7 @@ class Settings(unittest.TestCase):
         wrong, missed, short, certain = [], [], [], collections.Counter()
         found = [int(v["argument"].rpartition("@")[2], 0) for v in report["images"] if v["verdict"] in ("agrees", "agrees elsewhere")]
         protocols = {s["protocol"] for s in report["sources"]}
-        if protocols != {TITLES[recording.unit]}:
+        if protocols != {TITLES[recording.unit.partition("-")[0]]}:
             missed.append(f"{line}: recognised {protocols}")
         elif any(address != program.bias for address in found):
             wrong.append(f"{line}: agrees at {found}")
