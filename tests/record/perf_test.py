@@ -285,6 +285,9 @@ class Perf(unittest.TestCase):
         self.compare(data)
         comms = re.findall(r"COMM exec: (\S+):", self.perf("script", "-i", data, "--show-task-events").stdout)
         self.assertEqual(comms, ["small64-60", "small64-80", "small64-60"])
+        # doctor decodes each process with the program that lay at the address.
+        done = run(WAYMARK, "doctor", data, "--strict")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_losses(self):
         """What is left of the trace is of what executed, and the records say what is not."""
