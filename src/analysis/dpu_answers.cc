@@ -347,7 +347,7 @@ private:
         const DpuTables all(costs_, code_, said_, counters_.front());
         const auto add = [&](DpuTable made) {
             if (made.table.empty()) return;
-            if (made.left_out != 0) made.table.note += fmt::format("; {} more are left out", grouped(made.left_out));
+            if (made.left_out != 0) made.table.note += fmt::format("; {} more are omitted", grouped(made.left_out));
             out_.tables.push_back(std::move(made.table));
         };
         add(all.tasks());

@@ -20,7 +20,7 @@ const char* pronoun(std::uint64_t n) { return n == 1 ? "it" : "them"; }
 DpuFinding doubted_readings(const DpuDoubted& doubted, const DpuSaid& said, unsigned counter) {
     const bool one = doubted.readings == 1;
     std::string what = fmt::format(
-        "{} of counters cannot be true: the trace is damaged {}, and {} left out", counted(doubted.readings, "reading"),
+        "{} of counters cannot be true: the trace is damaged {}, and {} omitted", counted(doubted.readings, "reading"),
         one ? fmt::format("at offset {:#x}", doubted.first->value)
             : fmt::format("from offset {:#x} to {:#x}", doubted.first->value, doubted.last->value),
         one ? "it is" : "they are");
@@ -56,7 +56,7 @@ DpuFinding wide_intervals(const DpuWide& wide, std::uint64_t intervals, bool los
                     wide.first ? fmt::format(", the first up to offset {:#x}", wide.first->value)
                                : std::string(", up to the final values"),
                     wide_means, pronoun(intervals)),
-        lossy ? "Mend what loses entries first: they hold the readings in between"
+        lossy ? "First fix the cause of lost entries: they contain the readings in between"
               : "Read the counters more often (mode sample with a shorter period)",
         wide.first,
         {},
@@ -105,16 +105,15 @@ std::vector<DpuFinding> dpu_losses(const DpuSaid& said) {
                        {},
                        t.lost});
     if (said.lost_unseen)
-        out.push_back(
-            {DpuKind::no_room_unseen, warning,
-             "entries found no room in the trace write buffer (DP_MR.TLOST): how many, and where, is not in the "
-             "trace",
-             "Trace less, or write less to DP_TD"});
+        out.push_back({DpuKind::no_room_unseen, warning,
+                       "entries found no room in the trace write buffer (DP_MR.TLOST); the trace does not show how "
+                       "many, and where",
+                       "Trace less, or write less to DP_TD"});
     if (t.holds != 0)
         out.push_back({DpuKind::held,
                        warning,
-                       fmt::format("tracing was held (TMPDIS) {}: what happened then is not in the trace; the "
-                                   "intervals around are <unattributed>",
+                       fmt::format("tracing was held (TMPDIS) {}: events of that time are not in the trace; the "
+                                   "intervals around it are <unattributed>",
                                    counted(t.holds, "time")),
                        "Hold tracing for a short time, or not at all",
                        {},
@@ -124,7 +123,7 @@ std::vector<DpuFinding> dpu_losses(const DpuSaid& said) {
     if (said.offs != 0 || off != 0)
         out.push_back({DpuKind::off,
                        warning,
-                       fmt::format("tracing was off (EN = 0) {}{}: what happened then is not in the trace{}",
+                       fmt::format("tracing was off (EN = 0) {}{}: events of that time are not in the trace{}",
                                    said.offs != 0 ? counted(said.offs, "time") : std::string("at an end of the run"),
                                    off != 0 ? fmt::format(", for {} of the run's {}", grouped(off),
                                                           counted(said.run_cycles.value_or(off), "cycle"))
@@ -137,15 +136,15 @@ std::vector<DpuFinding> dpu_losses(const DpuSaid& said) {
     if (said.unplaced != 0)
         out.push_back({DpuKind::unplaced,
                        bad,
-                       fmt::format("tracing was off (EN = 0) {}, and where in the trace is not known: everything is "
-                                   "read as one stretch of trace",
+                       fmt::format("tracing was off (EN = 0) {}, but its place in the trace is not known: everything "
+                                   "is read as one stretch of trace",
                                    counted(said.unplaced, "time")),
                        "Give DP_TSA, DP_TEA and DP_TW in dpu.ini",
                        {},
                        {},
                        said.unplaced});
     if (said.overwritten)
-        out.push_back({DpuKind::overwritten, warning, "older trace was overwritten; what came before is <before>",
+        out.push_back({DpuKind::overwritten, warning, "older trace was overwritten; earlier counts are <before>",
                        "Record into a larger buffer, or stop earlier"});
     if (said.missing_bytes != 0)
         out.push_back(
@@ -165,7 +164,7 @@ std::vector<DpuFinding> dpu_losses(const DpuSaid& said) {
                            warning,
                            fmt::format("{} in {}: {}", counted(t.gap_bytes[r], "byte"),
                                        counted(t.gaps[r], "stretch", "stretches"),
-                                       reason == GapReason::framing ? "entries that are not all there" : name(reason)),
+                                       reason == GapReason::framing ? "incomplete entries" : name(reason)),
                            {},
                            {},
                            reason,
@@ -176,7 +175,7 @@ std::vector<DpuFinding> dpu_losses(const DpuSaid& said) {
                        "Disable tracing and wait for DP_SR.TWBA to clear before reading"});
     if (!said.ended.empty())
         out.push_back({DpuKind::ended, warning,
-                       fmt::format("the recording ended {}: what ran afterwards is not in it", said.ended),
+                       fmt::format("the recording ended {}: later events are not in it", said.ended),
                        "Record with a larger --limit, or without one"});
     return out;
 }
@@ -187,7 +186,7 @@ std::string dpu_left_out(const DpuSaid& said) {
         return fmt::format(
             "IDFLT was on for a part of the trace or changed: there, counts of others than {} are <filtered>",
             said.filter);
-    return fmt::format("IDFLT: what others than {} did is not in the trace, and its counts are <filtered>",
+    return fmt::format("IDFLT: events of others than {} are not in the trace, and their counts are <filtered>",
                        said.filter);
 }
 
@@ -238,7 +237,7 @@ std::vector<DpuFinding> dpu_doubts(const DpuCosts& costs, const DpuSaid& said, u
         if (said.rewritten[c])
             out.push_back({DpuKind::rewritten, note,
                            fmt::format("the value of counter {} was written while tracing was on: differences across "
-                                       "that are no counts",
+                                       "the write are not counts",
                                        dpu::counter_name(c))});
     if (said.totals.doubtful != 0)
         out.push_back({DpuKind::next_to_gap,

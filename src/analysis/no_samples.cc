@@ -14,9 +14,10 @@ std::string why_no_samples(const SampleCapture& capture, const Quality& quality)
     if (quality.records != 0) {
         if (std::all_of(quality.streams.begin(), quality.streams.end(),
                         [](const StreamQuality& s) { return s.no_pc == s.records; }))
-            return fmt::format("none of the {} records contains a PC; this is no SPE buffer, or it is badly damaged",
-                               grouped(quality.records));
-        return fmt::format("none of the {} records is of the CPUs, threads and functions asked for",
+            return fmt::format(
+                "none of the {} records contains a PC: the file is not an SPE buffer, or is badly damaged",
+                grouped(quality.records));
+        return fmt::format("none of the {} records is from the requested CPUs, threads and functions",
                            grouped(quality.records));
     }
     if (capture.bare) {
@@ -24,16 +25,16 @@ std::string why_no_samples(const SampleCapture& capture, const Quality& quality)
         return "no record found: the file is neither perf.data nor an SPE buffer";
     }
     if (!data.auxtrace_info && data.loss_count != 0)
-        return "what says which unit traced (the AUXTRACE_INFO record) is in the part of the file that is missing or "
-               "damaged: copy the whole file again, or record again";
+        return "the AUXTRACE_INFO record, which describes the unit that traced, is in the missing or damaged part of "
+               "the file: copy the whole file again, or record again";
     if (!data.auxtrace_info)
         return "the file contains no trace of a hardware unit (no AUXTRACE_INFO record): was it recorded with perf "
                "record -e arm_spe// ?";
     if (data.chunks.empty())
         return data.unfinished
                    ? "the recorder was ended before it wrote any sample into the file"
-                   : "the unit wrote nothing (no AUXTRACE record): nothing ran where it sampled, its filters let "
-                     "nothing pass, or the core's SPE is off for this exception level (waymark spe explain)";
+                   : "the unit wrote nothing (no AUXTRACE record): no code ran where it sampled, its filters excluded "
+                     "everything, or the core's SPE is off for this exception level (waymark spe explain)";
     std::uint64_t bytes = 0;
     for (const StreamQuality& s : quality.streams) bytes += s.bytes;
     if (bytes == 0) return "the file was cut: it has the headers of trace, but no bytes of trace";

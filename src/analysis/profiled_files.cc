@@ -65,8 +65,8 @@ Result<answers::Answers> expanded(const answers::BranchLists& lists, const Profi
     }
     using Health = answers::Finding::Severity;
     if (!missing.empty())
-        out.health.push_back({Health::warning, fmt::format("these files were not found, and their branch lists are "
-                                                           "left out: {}; give them with --symbols or --symfs",
+        out.health.push_back({Health::warning, fmt::format("these files were not found, so their branch lists are "
+                                                           "omitted: {}; give them with --symbols or --symfs",
                                                            missing)});
     if (lost != 0)
         out.health.push_back({Health::warning, fmt::format("{} of the branch lists match no branch in their file",
@@ -84,7 +84,7 @@ std::uint64_t executed_in(const answers::Answers& a, answers::Index image) {
 std::string ProfileCover::text() const {
     const std::string of_decoded = share_text(profiled, everything);
     if (!has_account || estimated)
-        return of_decoded + " of all that was decoded; how much of the run that is, is not known";
+        return of_decoded + " of everything that was decoded; it is not known how much of the run that is";
     if (not_decoded == 0 && !open_ended) return of_decoded + " of the run";
     return fmt::format("{}{} of the run as far as it is known, and {} of what was decoded",
                        open_ended ? "at most " : "", share_text(profiled, saturating(everything, not_decoded)),

@@ -91,7 +91,7 @@ struct Program::State {
         const bool kernel = is_kernel_text(mapping);
         if (kernel && read_kallsyms(file, o)) return;
         if (!kernel && has_no_file(file.name)) {
-            file.problem = "code that no file holds";
+            file.problem = "code that is in no file";
             return;
         }
         auto found = kernel ? image::open_first(kernel_places(file), file.build_id, options.files)

@@ -112,7 +112,7 @@ private:
         const fs::path real = fs::canonical(place, error);
         if (error) return std::string();
         if (!fs::is_regular_file(status)) return "no regular file";
-        if (!has_name_of_source(place) || !has_name_of_source(real)) return "its name is not that of a source file";
+        if (!has_name_of_source(place) || !has_name_of_source(real)) return "its name is not the name of a source file";
         if (std::none_of(allowed.begin(), allowed.end(), [&](const fs::path& f) { return is_below_folder(real, f); }))
             return "not below a folder in which the program was compiled";
         if (fs::file_size(real, error) > most_source_bytes) return "larger than 16 MiB";
@@ -125,7 +125,7 @@ private:
         for (std::string line; std::getline(in, line);) {
             if (line.find('\0') != line.npos) {
                 source.lines.clear();
-                return "it has a NUL byte, so it is no text";
+                return "it has a NUL byte, so it is not text";
             }
             source.lines.push_back(std::move(line));
         }

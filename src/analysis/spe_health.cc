@@ -52,7 +52,7 @@ void health(SpeFill& fill) {
                              are(q.container_losses), bytes_text(q.container_lost_bytes)),
                  "Copy the file again; the results cover only the part that could be read");
     if (const auto part = capture::perf::recorded_part(fill.capture.data->version); !part.ends.empty())
-        fill.say(Severity::warning, fmt::format("The recording ended {}: what ran afterwards is not in it", part.ends));
+        fill.say(Severity::warning, fmt::format("The recording ended {}: later events are not in it", part.ends));
     if (q.unfinished)
         fill.say(Severity::warning, "The recorder was ended before it had finished the file",
                  "End perf record with Ctrl-C, and wait until it has ended");
@@ -70,8 +70,8 @@ void health(SpeFill& fill) {
                  "Record with a larger buffer (perf record -m ,16M) or a longer interval (-c)");
     if (q.collided.stretches != 0)
         fill.say(Severity::warning,
-                 fmt::format("Samples collided in {}: the unit was still busy with the one before, so operations that "
-                             "take long are sampled too seldom",
+                 fmt::format("Samples collided in {}: the unit was still busy with the previous sample, so long "
+                             "operations are sampled too rarely",
                              counted(q.collided.stretches, "stretch", "stretches")),
                  "Record with a longer interval (perf record -c)");
     if (const auto found = fill.capture.data->counts.find(throttle); found != fill.capture.data->counts.end())
@@ -108,7 +108,7 @@ void health(SpeFill& fill) {
                  fmt::format("The thread is not known of {}", counted(q.without_thread, "sample", "samples")),
                  "Record with context packets (as root), or with switch events");
     if (!fill.capture.bare && q.without_mapping != 0)
-        fill.say(Severity::note, fmt::format("{} in nothing that is known to be mapped",
+        fill.say(Severity::note, fmt::format("{} outside every known mapping",
                                              counted(q.without_mapping, "sample lies", "samples lie")));
     if (!fill.capture.bare && !q.clock)
         fill.say(Severity::note,

@@ -126,7 +126,7 @@ Result<View> branch_view(const Answers& answers, const BranchOptions& options) {
                  : " ran " + times(all)));
     if (samples)
         view.below.emplace_back(
-            "A sample represents many operations: what was never sampled may still have happened (0?)");
+            "A sample represents many operations: an outcome that was never sampled may still have occurred (0?)");
     else if (std::string note = counts_note(answers.account); !note.empty())
         view.below.push_back(std::move(note));
     return view;

@@ -338,9 +338,10 @@ Result<View> call_view(const Answers& answers, const CallOptions& options) {
         fmt::format("the slowest calls of {}{}{}, in {}", options.function, options.callees ? "" : ", without callees",
                     options.interrupts ? "" : ", without exceptions", unit);
     if (time && timeline.axis.uncertainty != 0)
-        view.below.push_back(fmt::format(
-            "Positions between timestamps are interpolated: of 95 % of what ran they are off by at most {} {}.",
-            grouped(timeline.axis.uncertainty), unit));
+        view.below.push_back(
+            fmt::format("Positions between timestamps are interpolated: for 95 % of the code that ran, they are off by "
+                        "at most {} {}.",
+                        grouped(timeline.axis.uncertainty), unit));
     if (const std::string note = metric_note(answers, unit); !note.empty()) view.below.push_back(note);
     if (has_reason(answers.account, AccountReason::strobing))
         view.below.emplace_back(
@@ -348,7 +349,7 @@ Result<View> call_view(const Answers& answers, const CallOptions& options) {
     if (timeline.resolution != 0)
         view.remark(
             Finding::Severity::warning,
-            fmt::format("calls shorter than {} {} are merged, {} of this function; the figures are of the others",
+            fmt::format("calls shorter than {} {} are merged, {} of this function; the figures are about the others",
                         grouped(timeline.resolution), unit, grouped(merged)));
     // The tracks of the timeline keep a limited number of marks.
     constexpr std::size_t most_marks = 10000;

@@ -57,7 +57,7 @@ Result<DiffView> compare(const Answers& before, const Answers& after, const Diff
     for (const Answers* side : {&before, &after})
         if (of_messages(*side))
             return Error{Errc::not_found,
-                         side->capture + ": messages do not show which code ran, so there is nothing to compare"};
+                         side->capture + ": messages do not show which code ran, so nothing can be compared"};
     const std::vector<FunctionCosts> costs[2] = {function_costs(before), function_costs(after)};
     for (const Answers* side : {&before, &after})
         if (has_only_ranges(*side))
@@ -70,7 +70,7 @@ Result<DiffView> compare(const Answers& before, const Answers& after, const Diff
          {std::tuple(&before, &costs[0], metric), std::tuple(&after, &costs[1], *other)})
         if (std::all_of(its->begin(), its->end(),
                         [m = place](const FunctionCosts& f) { return cost_of(f.self, m) == 0; }))
-            return Error{Errc::not_found, fmt::format("no function of {} has {}, so there is nothing to compare",
+            return Error{Errc::not_found, fmt::format("no function of {} has {}, so nothing can be compared",
                                                       side->capture, costs_name(what))};
     DiffImages images(before, after);
     for (const bool now : {false, true}) {
@@ -112,7 +112,7 @@ Result<DiffView> compare(const Answers& before, const Answers& after, const Diff
                                                            : "nothing that --only selects has a cost"};
     if (options.captures_before != options.captures_after && what.exact && !options.mean)
         out.view.remark(Finding::Severity::note,
-                        fmt::format("{} before and {} after: their sums are compared; --mean compares what one cost",
+                        fmt::format("{} before and {} after: their sums are compared; --mean compares averages",
                                     counted(options.captures_before, "capture"), grouped(options.captures_after)));
     rows.show(out.view);
     judge(out.view, rows);

@@ -268,8 +268,8 @@ std::string missing_images(const Only& only, const Answers& before, const Answer
     std::string others;
     for (const Image& i : lacks.images) others += (others.empty() ? "" : ", ") + i.name;
     return fmt::format(
-        "{} has no image called '{}', so it cannot be compared. It has: {}. Where it is called "
-        "otherwise, give --only once for each name",
+        "{} has no image called '{}', so it cannot be compared. It has: {}. If it has another name there, give --only "
+        "once for each name",
         lacks.capture, words[after_lacks ? 0 : 1].front(), others);
 }
 

@@ -48,7 +48,7 @@ public:
         const auto total = [&](bool too_much, const std::string& by, const std::string& allowed) {
             if (!too_much) return;
             any = true;
-            view.remark(Finding::Severity::bad, fmt::format("{} grew by {} in all, more than the {} allowed",
+            view.remark(Finding::Severity::bad, fmt::format("{} grew by {} in total, more than the {} allowed",
                                                             rows_.metric().name, by, allowed));
         };
         const auto functions = [&](Limit limit, const std::string& allowed, auto&& by) {
@@ -130,11 +130,12 @@ private:
             }
         }
         for (const auto& [pair, keys] : unnamed)
-            view.doubt(options_.strict,
-                       fmt::format("code without names of {} cannot be compared function by function, for its builds "
-                                   "differ: it is held to the limit as a whole, which may hide that one function grew. "
-                                   "{}",
-                                   both_names(*keys.begin(), *pair), remedy));
+            view.doubt(
+                options_.strict,
+                fmt::format(
+                    "code without names of {} cannot be compared function by function, because its builds differ: it "
+                    "is compared with the limit as a whole, which may hide the growth of one function. {}",
+                    both_names(*keys.begin(), *pair), remedy));
         const std::string advice = lack_sources.empty()
                                        ? std::string()
                                        : fmt::format(". Debug information (-g) has the source files{}",
@@ -144,7 +145,7 @@ private:
         if (!several.empty())
             view.doubt(options_.strict,
                        fmt::format("{}: several functions have this name, and neither image nor source file "
-                                   "distinguishes them, so they are held to the limit together{}",
+                                   "distinguishes them, so they are compared with the limit together{}",
                                    fmt::join(several, ", "), advice));
         return !unnamed.empty() || !several.empty();
     }
@@ -199,8 +200,9 @@ private:
     }
     [[nodiscard]] std::string lacking(const ImagePair& pair) const {
         if (images_.is_unpaired(&pair) && !pair.named_on_one_side())
-            return fmt::format("neither build IDs, names nor functions say which image of {} is which one of {}",
-                               before_.capture, after_.capture);
+            return fmt::format(
+                "neither build IDs, names nor functions show which image of {} corresponds to which image of {}",
+                before_.capture, after_.capture);
         const bool before = pair.lacks_names_before();
         const std::string_view what = images_.is_all(&pair)        ? "file for {:.1f}% of its code"
                                       : images_.is_unpaired(&pair) ? "names for {:.1f}% of files that it has alone"

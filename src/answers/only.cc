@@ -147,8 +147,8 @@ std::string Chosen::options() const {
 std::string Chosen::unknown() const {
     if (code_ != CodeKind::system && !of_kind_.empty() && std::ranges::find(of_kind_, true) == of_kind_.end())
         return fmt::format(
-            "--code {}: {}: no function is known to be the program's own, as the names of files tell; "
-            "leave out --code, or name files with --only",
+            "--code {}: {}: by the names of files, no function is known to be the program's own; leave out --code, or "
+            "name files with --only",
             code_words[static_cast<std::size_t>(code_)], capture_);
     const std::string unknown = only_.unknown();
     return unknown.empty() ? unknown : fmt::format("--only: {}: {}", capture_, unknown);

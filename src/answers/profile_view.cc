@@ -394,9 +394,9 @@ Result<View> profile_view(const Answers& answers, const ProfileOptions& options)
     if (std::string ratios = ratios_of_runs(answers); !ratios.empty()) view.below.push_back(std::move(ratios));
     if (options.by == "block") {
         view.below.emplace_back(
-            "Blocks overlap: where code is also entered in its middle, what follows is in two blocks. An instruction "
-            "ran as");
-        view.below.emplace_back("often as all blocks that hold it together (--by instruction).");
+            "Blocks overlap: where code is also entered in its middle, the code after that is in two blocks. An "
+            "instruction ran as");
+        view.below.emplace_back("often as all blocks that contain it together (--by instruction).");
     }
     for (std::size_t m = 0; m < answers.metrics.size();) {
         std::string names;

@@ -64,8 +64,8 @@ Result<std::vector<std::uint8_t>> trace_ids_of(const std::vector<std::string>& t
         return Error{Errc::usage, "frames need the option trace-id for each source that is to be decoded"};
     if (!framed && out.size() > 1)
         return Error{Errc::usage,
-                     "source_data is the bytes of one source, so there can be one trace-id at most; for frames set "
-                     "buffer-format to coresight or dstream_coresight"};
+                     "source_data contains the bytes of one source, so there can be at most one trace-id; for frames "
+                     "set buffer-format to coresight or dstream_coresight"};
     return out;
 }
 

@@ -46,8 +46,8 @@ Result<Answers> of_samples(const wm_capture& capture, const pipeline::FlowAnswer
     } observer(keeps_on);
     if (!capture.input.images.empty())
         return Error{Errc::usage,
-                     "the option image: files of a profile are found by their recorded names; the option symfs says "
-                     "where copies of them are"};
+                     "the option image: files of a profile are found by their recorded names; the option symfs names a "
+                     "folder with copies of them"};
     WM_ASSIGN_OR_RETURN(image::FileSearch files, capture.input.file_search());
     WM_ASSIGN_OR_RETURN(const analysis::SampleCapture opened,
                         open::open_samples(capture.input.container(), capture.midr));

@@ -126,7 +126,7 @@ wm_status wm_decoder::begin(wm_error** error_out) {
             error_out, WM_USAGE,
             wanted > 1
                 ? "a decoder delivers either flow, or counts, or packets: use a second decoder for another output"
-                : fmt::format("{} has program flow, and no samples", capture.name));
+                : fmt::format("{} has program flow, but no samples", capture.name));
     auto selected = capture.session.select(selectors);
     if (!selected) return capi::fail(error_out, WM_NOT_FOUND, capture.named(selected.error()).message);
     pipeline::OpenBuffer open;
@@ -175,8 +175,8 @@ wm_status wm_decoder::finished(std::string_view function, wm_error** error_out) 
     if (error) return waymark::capi::fail(error_out, *error);
     return waymark::capi::fail(
         error_out, WM_USAGE,
-        fmt::format("{}: {} is decoded, and a decoder decodes once; make another one with wm_decoder_new", function,
-                    capture.name));
+        fmt::format("{}: {} is decoded, and a decoder decodes only once; make another one with wm_decoder_new",
+                    function, capture.name));
 }
 
 wm_status wm_decoder::step(std::size_t bytes, bool& more, wm_error** error_out) {

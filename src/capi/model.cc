@@ -154,10 +154,11 @@ waymark::Status wm_model::arrive(waymark::isa::Place place) {
     }
     if (!pending) {
         if (place == here) return Nothing{};
-        return Error{Errc::usage,
-                     fmt::format("execution went on at {:#x} ({}), but the instruction before it is no branch, and "
-                                 "ends at {:#x} ({}); an instruction or an exception (wm_model_exception) is missing",
-                                 place.address.value, isa::name(place.isa), here.address.value, isa::name(here.isa))};
+        return Error{
+            Errc::usage,
+            fmt::format("execution continued at {:#x} ({}), but the instruction before it is not a branch, and ends at "
+                        "{:#x} ({}); an instruction or an exception (wm_model_exception) is missing",
+                        place.address.value, isa::name(place.isa), here.address.value, isa::name(here.isa))};
     }
     const isa::Instruction& i = pending->instruction;
     const isa::Place behind{pending->address + i.bytes, here.isa};
@@ -192,8 +193,9 @@ waymark::Status wm_model::execute(const wm_executed& executed) {
                                                          "WM_A64",
                                                          executed.isa));
     if (executed.cycle != 0 && executed.cycle < cycle)
-        return capi::contradiction(executed, fmt::format("cycle {} comes before {}, that of the instruction before it",
-                                                         executed.cycle, cycle));
+        return capi::contradiction(
+            executed,
+            fmt::format("cycle {} comes before {}, the cycle of the previous instruction", executed.cycle, cycle));
     const auto isa = static_cast<isa::Isa>(executed.isa);
     const bool is_thumb = isa == isa::Isa::t32 || isa == isa::Isa::tee;
     const bool is_wide = is_thumb && executed.opcode > 0xffff;
@@ -344,7 +346,7 @@ wm_status wm_model_signal(wm_model* model, const char* signal, int value, wm_err
                             : name == "SPIDEN"  ? &model->spiden
                                                 : nullptr;
         if (level == nullptr && name != "power" && name != "os_lock")
-            return refuse("there is none; known are NIDEN, DBGEN, SPNIDEN, SPIDEN, power, os_lock");
+            return refuse("there is no such signal; known are NIDEN, DBGEN, SPNIDEN, SPIDEN, power, os_lock");
         if (!has.non_secure && (name == "NIDEN" || name == "DBGEN"))
             return refuse("the unit always traces Non-secure state");
         if (level != nullptr) {

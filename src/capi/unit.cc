@@ -245,8 +245,8 @@ public:
         WM_LEAVE_IF_ERROR(settings.number("in_flight", in_flight, 0xffff));
         WM_LEAVE_IF_ERROR(settings.all_taken());
         if (base % 0x1000 != 0 || bytes % 0x1000 != 0 || bytes == 0 || base + bytes < base)
-            return wrong("memory_base and memory_bytes are multiples of 0x1000, as PMBLIMITR_EL1 is");
-        if (interval % 256 != 0) return wrong(fmt::format("interval {}: it is a multiple of 256", interval));
+            return wrong("memory_base and memory_bytes must be multiples of 0x1000, like PMBLIMITR_EL1");
+        if (interval % 256 != 0) return wrong(fmt::format("interval {}: it must be a multiple of 256", interval));
         auto buffer = std::make_unique<spe::ProfilingBuffer>(Address{base}, bytes);
         constexpr std::uint32_t any_interval = 4096;
         spe::ModelConfig config = spe::ModelConfig::linux_user(
@@ -278,7 +278,7 @@ public:
     }
     Status signal(std::string_view name, std::uint64_t value) override {
         if (name == "exception_level") {
-            if (value > 3) return wrong(fmt::format("exception level {}: there are 0 to 3", value));
+            if (value > 3) return wrong(fmt::format("exception level {}: it must be 0 to 3", value));
             model_.set_exception_level(cycle_, static_cast<std::uint8_t>(value));
         } else if (name == "PSB") {
             model_.psb_csync();
@@ -477,10 +477,10 @@ public:
             if (kind == item_names.end())
                 return wrong(fmt::format("there is no item '{}'; known are {}", item->kind == nullptr ? "" : item->kind,
                                          fmt::join(item_names, ", ")));
-            if (cycles != 1) return wrong("an item belongs to one cycle: give 1");
+            if (cycles != 1) return wrong("an item belongs to one cycle: give 1 cycle");
             one.kind = static_cast<dpu::ItemKind>(kind - item_names.begin());
             if (one.kind == dpu::ItemKind::edca && item->channel > 5)
-                return wrong(fmt::format("edca of channel {}: there are 0 to 5", item->channel));
+                return wrong(fmt::format("edca of channel {}: channels are 0 to 5", item->channel));
             if (item->supervisor > 1) return wrong(fmt::format("supervisor {}: it must be 1 or 0", item->supervisor));
             if (std::any_of(std::begin(item->reserved), std::end(item->reserved), [](auto b) { return b != 0; }))
                 return wrong("the reserved bytes of an item must be 0");
@@ -553,7 +553,7 @@ private:
         [[nodiscard]] Status told() const {
             if (count == 0) return Nothing{};
             const std::string more = count == 1 ? "" : fmt::format(", and {} more", count - 1);
-            return wrong(fmt::format("{}{}; the cycles ran all the same", first, more));
+            return wrong(fmt::format("{}{}; the cycles ran nevertheless", first, more));
         }
     };
     void note(const dpu::CycleOutput& out, Mistakes& mistakes) {
@@ -563,7 +563,7 @@ private:
         nexus_.insert(nexus_.end(), out.nexus.begin(), out.nexus.begin() + static_cast<std::ptrdiff_t>(room));
         if (room != out.nexus.size())
             mistakes.add([] {
-                return fmt::format("{} bytes of Nexus messages wait for wm_unit_take, and what came after them is lost",
+                return fmt::format("{} bytes of Nexus messages wait for wm_unit_take, and later messages are lost",
                                    most_nexus);
             });
         for (const dpu::ProgrammingError& e : out.errors)

@@ -225,10 +225,9 @@ private:
             if (!begins_as_entry(*at)) continue;
             const auto entry = entry_of(*at);
             if (!entry) {
-                lose(
-                    fmt::format("line {}: '{}' is no entry of a branch stack (0xFROM/0xTO/…); the rest of the stack "
-                                "is left out",
-                                line_, at->substr(0, 80)));
+                lose(fmt::format(
+                    "line {}: '{}' is not an entry of a branch stack (0xFROM/0xTO/…); the rest of the stack is omitted",
+                    line_, at->substr(0, 80)));
                 break;
             }
             const auto bytes = encode_branch_entry(*entry);
@@ -294,7 +293,7 @@ private:
         m.file = f.rest();
         while (!m.file.empty() && is_blank(m.file.back())) m.file.pop_back();
         if (!good || m.file.empty())
-            return lose(fmt::format("line {}: a map of another form: {}", line_, text.substr(0, 100)));
+            return lose(fmt::format("line {}: a map in another form: {}", line_, text.substr(0, 100)));
         data_.mappings.push_back(std::move(m));
     }
     /// If lines name no process, the maps may contain only one.

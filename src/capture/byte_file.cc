@@ -117,12 +117,12 @@ Result<std::unique_ptr<ByteFile>> spooled(ByteStream& stream, const std::string&
         }
         size += *got;
         if (packed != nullptr && size > most.bytes && size / most.times > packed->taken())
-            return Error{Errc::unsupported,
-                         fmt::format("{}: offset {:#x}: unpacks to more than {} bytes and more than {} times its size, "
-                                     "which no capture does; if this one does, unpack it with zstd -d or gzip -d, and "
-                                     "name the result",
-                                     name, packed->taken(), grouped(most.bytes), grouped(most.times)),
-                         Offset{packed->taken()}};
+            return Error{
+                Errc::unsupported,
+                fmt::format("{}: offset {:#x}: unpacks to more than {} bytes and more than {} times its size, which no "
+                            "capture does; if this one does, unpack it with zstd -d or gzip -d, and name the result",
+                            name, packed->taken(), grouped(most.bytes), grouped(most.times)),
+                Offset{packed->taken()}};
     }
     const int kept = ::dup(descriptor);
     return std::unique_ptr<ByteFile>(std::make_unique<DiskFile>(kept, size, name));

@@ -75,9 +75,9 @@ std::vector<std::string> missing_parts(const Buffer& buffer) {
         out.push_back(fmt::format("buffer {} wrapped: {}. What ran before is not in it; a larger buffer keeps more.",
                                   buffer.name, kept_of(buffer)));
     if (!buffer.begins.empty() && !begins_at_main(buffer.begins))
-        out.push_back(fmt::format("the recording began {}: what ran before is not in it.", buffer.begins));
+        out.push_back(fmt::format("the recording began {}: earlier execution is not in it.", buffer.begins));
     if (!buffer.ends.empty())
-        out.push_back(fmt::format("the recording ended {}: what ran afterwards is not in it.", buffer.ends));
+        out.push_back(fmt::format("the recording ended {}: later execution is not in it.", buffer.ends));
     return out;
 }
 

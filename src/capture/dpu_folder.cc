@@ -121,10 +121,11 @@ private:
         for (const std::string& each : list(entry)) {
             const auto at = text::number(each);
             if (!at)
-                return problem(entry.line,
-                               fmt::format("'{}' of key 'overruns' is no offset; it and those after it were "
-                                           "ignored. Mend it.",
-                                           each));
+                return problem(
+                    entry.line,
+                    fmt::format(
+                        "'{}' of key 'overruns' is not an offset; it and the following ones were ignored. Correct it.",
+                        each));
             capture_.overruns.push_back(*at);
         }
         std::sort(capture_.overruns.begin(), capture_.overruns.end());
@@ -158,11 +159,12 @@ private:
         for (const IniEntry& entry : section->entries) {
             const auto value = text::number(entry.value);
             if (!value || *value > 0xffffffff)
-                problem(entry.line, fmt::format("'{}' is no value of 32 bits; register '{}' was left out. Mend it.",
-                                                entry.value, entry.key));
+                problem(entry.line,
+                        fmt::format("'{}' is not a value of 32 bits; register '{}' was omitted. Correct it.",
+                                    entry.value, entry.key));
             else if (capture_.find_register(entry.key) != nullptr)
                 problem(entry.line,
-                        fmt::format("Register '{}' appears again; the first counts. Remove one.", entry.key));
+                        fmt::format("Register '{}' appears again; the first one is used. Remove one.", entry.key));
             else if (capture_.registers.size() < most_items)
                 capture_.registers.push_back({entry.key, *value});
         }
@@ -196,8 +198,9 @@ private:
     }
 
     void bad_context(const IniEntry& entry) {
-        problem(entry.line, fmt::format("'{}' is no context; it was ignored. Write privilege, PID and DID: 'user,5,5'.",
-                                        entry.value));
+        problem(entry.line,
+                fmt::format("'{}' is not a context; it was ignored. Write privilege, PID and DID: 'user,5,5'.",
+                            entry.value));
     }
 
     std::vector<std::string> list(const IniEntry& entry) {
@@ -288,9 +291,9 @@ private:
             capture_.windows.push_back({*guest, *bytes, static_cast<std::uint32_t>(*window)});
         else
             problem(entry.line,
-                    fmt::format("'{}={}' is no window; it was ignored. Write guest address = bytes, address "
-                                "in the trace.",
-                                entry.key, entry.value));
+                    fmt::format(
+                        "'{}={}' is not a window; it was ignored. Write guest address = bytes, address in the trace.",
+                        entry.key, entry.value));
     }
 
     void read_section(const Ini& ini, const IniSection& section) {
@@ -306,7 +309,7 @@ private:
             if (!words || !tc || !cr || !rpid || !rdid)
                 return problem(section.line,
                                fmt::format("Section [{}] needs words, DP_TC, DP_CR, DP_RPID and DP_RDID; it was "
-                                           "ignored, so what other tasks had may be taken for one's. Add them.",
+                                           "ignored, so counts of other tasks may be assigned to this one. Add them.",
                                            section.name));
             if (capture_.filters.size() < most_items)
                 capture_.filters.push_back({*words, (*tc >> 11 & 1U) != 0, (*tc >> 5 & 1U) != 0,
@@ -396,20 +399,18 @@ private:
                   std::any_of(capture_.filters.begin(), capture_.filters.end(),
                               [](const DpuFilter& f) { return !f.message_bytes; }),
               "message_bytes of each [filter]",
-              "where in the Nexus messages the filters change is not known, so what other tasks had may be taken for "
-              "one's");
+              "the places in the Nexus messages at which the filters change are not known, so counts of other tasks "
+              "may be assigned to this one");
         lacks(no("DP_SR"), "DP_SR", "the last entry may have been cut and is not trusted");
         lacks(no("DP_TSA") || no("DP_TEA") || no("DP_TW") || no("DP_MR"), "DP_TSA, DP_TEA, DP_TW and DP_MR",
               "the buffer is read from its beginning, as if it had not wrapped");
         lacks(no("DP_TAC") || no("DP_TBC"), "DP_TAC and DP_TBC",
               "counters are called A0 to B2, not after their events");
-        lacks(!capture_.initial, "the initial values of the counters",
-              "what was counted up to the first reading is not known");
-        lacks(!capture_.final, "the final values of the counters",
-              "what was counted after the last reading is not known");
+        lacks(!capture_.initial, "the initial values of the counters", "counts up to the first reading are not known");
+        lacks(!capture_.final, "the final values of the counters", "counts after the last reading are not known");
         lacks(!capture_.initial_context, "the initial context",
               "the owner of the code that ran up to the first entry is not known");
-        lacks(!capture_.driven, "the events that were driven", "a count of 0 may mean that nothing was connected");
+        lacks(!capture_.driven, "the events that were driven", "a count of 0 may mean that no event was connected");
     }
 
     const FileAccess& files_;

@@ -28,8 +28,7 @@ std::vector<Problem> ProblemList::take() {
         if (count > limit)
             problems_.push_back(
                 {file, 0,
-                 fmt::format("{} more problems in this file are not listed. Mend the first ones and read "
-                             "it again.",
+                 fmt::format("{} more problems in this file are not listed. Correct the first ones and read it again.",
                              count - limit)});
     count_.clear();
     return std::exchange(problems_, {});
@@ -59,9 +58,9 @@ Ini::Ini(std::filesystem::path file, std::string_view text, ProblemList& problem
             else if (close + 1 != line.size())
                 problems.add(
                     file_, number,
-                    fmt::format("The section header [{}] is followed by '{}', which was ignored. Give it a line "
-                                "of its own.",
-                                section_name, text::trim(line.substr(close + 1))));
+                    fmt::format(
+                        "The section header [{}] is followed by '{}', which was ignored. Move it to a separate line.",
+                        section_name, text::trim(line.substr(close + 1))));
             const auto [known, added] = index_.try_emplace(text::lower(section_name), sections_.size());
             if (added)
                 sections_.push_back({std::string(section_name), number});

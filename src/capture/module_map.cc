@@ -115,11 +115,11 @@ std::string_view read_module(std::string_view line, Module& out) {
     std::uint64_t process = 0;
     if (!take(line, process) || process > 0xffffffff) return "the process is not a number of 32 bits";
     out.process = static_cast<std::uint32_t>(process);
-    if (!take(line, out.from) || !take(line, out.to)) return "its times are no numbers";
+    if (!take(line, out.from) || !take(line, out.to)) return "its times are not numbers";
     if (out.to && *out.to < out.from) return "it ends before it begins";
     if (!take(line, out.address.value) || !take(line, out.bytes)) return "address and size are no numbers";
     if (out.bytes == 0) return "it has no bytes";
-    if (out.bytes - 1 > ~std::uint64_t{0} - out.address.value) return "it leaves the address space";
+    if (out.bytes - 1 > ~std::uint64_t{0} - out.address.value) return "it exceeds the address space";
     if (!take(line, out.offset)) return "the offset in the file is not a number";
     if (!read_build_id(line, out.build_id)) return no_build_id;
     if (line == "-") return {};
@@ -150,7 +150,7 @@ std::string_view read_names(std::string_view line, GeneratedNames& out) {
         out.format = known;
         const auto name = plain_name(line);
         // The name must be a file in the folder, not a path to another one.
-        if (!name || name->empty() || name->find('/') != name->npos) return "it names no file of the folder";
+        if (!name || name->empty() || name->find('/') != name->npos) return "it names no file in the folder";
         out.file = *name;
         return {};
     }
@@ -159,7 +159,7 @@ std::string_view read_names(std::string_view line, GeneratedNames& out) {
 
 std::string_view read_copy(std::string_view line, CopiedFile& out) {
     const auto copy = plain_name(word(line));
-    if (!copy || copy->empty() || copy->find('/') != copy->npos) return "it names no file of the folder";
+    if (!copy || copy->empty() || copy->find('/') != copy->npos) return "it names no file in the folder";
     out.copy = *copy;
     if (!read_build_id(line, out.build_id)) return no_build_id;
     const auto name = plain_name(line);
@@ -169,7 +169,7 @@ std::string_view read_copy(std::string_view line, CopiedFile& out) {
 }
 
 std::string_view read_time(std::string_view line, TracedTime& out) {
-    if (!take(line, out.from) || !take(line, out.to)) return "its times are no numbers";
+    if (!take(line, out.from) || !take(line, out.to)) return "its times are not numbers";
     if (out.to && *out.to < out.from) return "it ends before it begins";
     const auto name = plain_name(line);
     if (!name || name->empty()) return "the name of the source is missing or wrongly escaped";
@@ -243,9 +243,9 @@ ModuleMap read_module_map(std::string_view text, const std::filesystem::path& fi
             std::uint64_t version = 0;
             if (kind != head_word || !take(line, version) || version != module_map_version) {
                 problem(
-                    fmt::format("It does not begin with '{} {}', so it is damaged or of another version, and was "
-                                "not read: which files were mapped where is not known. Copy it again, or give the "
-                                "program with --image FILE@ADDRESS.",
+                    fmt::format("It does not begin with '{} {}', so it is damaged or of another version, and was not "
+                                "read: the places of mapped files are not known. Copy it again, or give the program "
+                                "with --image FILE@ADDRESS.",
                                 head_word, module_map_version));
                 return out;
             }
@@ -288,16 +288,14 @@ ModuleMap read_module_map(std::string_view text, const std::filesystem::path& fi
             what = "it begins with none of map, source, thread, names, copy, clock";
         }
         if (!what.empty())
-            problem(
-                fmt::format("This line was left out: {}. Code that was mapped there has no names; copy the file "
-                            "again.",
-                            what));
+            problem(fmt::format(
+                "This line was omitted: {}. Code that was mapped there has no names; copy the file again.", what));
     }
-    if (!known && wrong == 0) problem("It is empty, so which files were mapped where is not known. Copy it again.");
+    if (!known && wrong == 0) problem("It is empty, so the places of mapped files are not known. Copy it again.");
     if (wrong > most_map_problems) {
         number = 0;
         wrong = 0;
-        problem("More lines were left out, each with something wrong in it. Copy the file again.");
+        problem("More lines were omitted, each with an error. Copy the file again.");
     }
     return out;
 }
@@ -311,7 +309,7 @@ ModuleMap read_module_map(const std::filesystem::path& folder, const FileAccess&
     problems.push_back(
         {path,
          0,
-         fmt::format("It cannot be read, so which files were mapped where is not known: {}.", text.error().message),
+         fmt::format("It cannot be read, so the places of mapped files are not known: {}.", text.error().message),
          {}});
     return {};
 }

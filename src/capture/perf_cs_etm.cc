@@ -168,12 +168,12 @@ private:
             out_.sources.push_back(std::move(source));
         }
         if (!without_id.empty())
-            problem(fmt::format(
-                "the metadata give CPU{} {} trace IDs that no unit can have (0x01 to 0x6f). perf before 6.3 computes "
-                "0x10 + 2 * CPU, which leaves that range from CPU 48 on; the IDs that the kernel gave are only in "
-                "AUX_OUTPUT_HW_ID records, which this file lacks. Formatted trace of these CPUs is counted, but not "
-                "decoded. Record with perf 6.3 and Linux 6.3 or newer.",
-                without_id.size() == 1 ? "" : "s", list(without_id)));
+            problem(
+                fmt::format("the metadata give CPU{} {} trace IDs that no unit can have (IDs are 0x01 to 0x6f). perf "
+                            "before 6.3 computes 0x10 + 2 * CPU, which leaves that range from CPU 48 on; the IDs from "
+                            "the kernel are only in AUX_OUTPUT_HW_ID records, which this file lacks. Formatted trace "
+                            "of these CPUs is counted, but not decoded. Record with perf 6.3 and Linux 6.3 or newer.",
+                            without_id.size() == 1 ? "" : "s", list(without_id)));
     }
 
     /// The kernel reports a trace ID for each unit in use. So a unit without an ID wrote nothing, unless its trace is
@@ -365,37 +365,36 @@ private:
                 again += range.again;
             }
             if (cut != 0)
-                problem(fmt::format("{} of {} lack {} of their trace: no AUXTRACE record contains it. The rest is "
-                                    "decoded.",
-                                    ranges_text(cut), owner, bytes_text(missing)),
-                        Kind::part);
+                problem(
+                    fmt::format("{} of {} lack {} of their trace: no AUXTRACE record contains it. The rest is decoded.",
+                                ranges_text(cut), owner, bytes_text(missing)),
+                    Kind::part);
             if (again != 0 && !info_.snapshot)
                 problem(
                     fmt::format("AUX ranges of {} overlap in {}, which are decoded once.", owner, bytes_text(again)));
             if (ring.uncovered_bytes != 0)
                 problem(fmt::format("{} of the trace of {} are outside the ranges of all AUX records; their format is "
-                                    "not "
-                                    "known, and they are left out. AUX records were lost (a larger ring, perf record "
-                                    "-m SIZE, loses fewer), or the file was cut or filtered; record again.",
+                                    "not known, so they are omitted. AUX records were lost (with a larger ring, perf "
+                                    "record -m SIZE, fewer are lost), or the file was cut or filtered; record again.",
                                     bytes_text(ring.uncovered_bytes), owner),
                         Kind::part);
         }
         if (data_->unfinished)
             problem(
                 "the file was not finished: perf was killed, or the machine stopped, before it wrote the size of the "
-                "data. Records are read up to the end of the file; build IDs and what was not yet written are missing. "
-                "End perf with Ctrl-C, and record again.",
+                "data. Records are read up to the end of the file; build IDs and unwritten data are missing. End perf "
+                "with Ctrl-C, and record again.",
                 Kind::part);
         if (data_->branch_list)
             problem(
-                "the file has lists of branches, which simpleperf made while it recorded, in the place of trace "
+                "the file has lists of branches, which simpleperf made while it recorded, instead of trace "
                 "(--decode-etm). waymark pgo reads them; all other commands need trace: record without --decode-etm.");
         if (rings_.without_aux && !rings_.rings.empty())
             problem(fmt::format(
                 "the file has no AUX records, which describe where trace begins and ends and how it is "
                 "formatted; {}. The trace of each ring is read as one range, {}. Copy the whole file again, "
                 "or record again.",
-                data_->loss_count != 0 ? "they are in what is missing or damaged"
+                data_->loss_count != 0 ? "they are in the missing or damaged part"
                                        : "they were lost, or the file was filtered",
                 guessed_formats()));
         if (truncated != 0)
@@ -412,10 +411,9 @@ private:
                     collided, ranges),
                 Kind::part);
         if (unknown_unit_bytes_ != 0)
-            problem(fmt::format("{} of unformatted trace belong to a CPU that the file does not describe; they are "
-                                "left "
-                                "out.",
-                                bytes_text(unknown_unit_bytes_)),
+            problem(fmt::format(
+                        "{} of unformatted trace belong to a CPU that the file does not describe; they are omitted.",
+                        bytes_text(unknown_unit_bytes_)),
                     Kind::part);
         if (data_->lost_records != 0)
             problem(fmt::format("{} records of the kernel were lost: maps and names of processes may be missing. With "
@@ -434,12 +432,11 @@ private:
         if (!strobing) return;
         out_.strobed = true;
         const std::string_view means =
-            "What ran between bursts is not known, and counts come from the bursts alone: estimates";
+            "Code that ran between bursts is not known, and counts are estimates, from the bursts alone";
         if (strobing->window == 0 || strobing->period == 0)
             return problem(
                 fmt::format("The units were programmed with a stored configuration{}, which traces in bursts "
-                            "(strobing): how much "
-                            "of the run is there is not known. {}.",
+                            "(strobing): it is not known which part of the run is in the trace. {}.",
                             strobing->configuration.empty() ? "" : fmt::format(" ({})", strobing->configuration),
                             means),
                 Problem::Kind::not_traced);

@@ -42,10 +42,9 @@ public:
             return Error{Errc::bad_format,
                          fmt::format("{}: does not begin as a perf.data file does (PERFILE2)", file_.name())};
         if (head[0] != 'P')
-            return Error{Errc::unsupported,
-                         fmt::format("{}: was written on a machine of the other byte order, which is not supported; "
-                                     "only little-endian files are",
-                                     file_.name())};
+            return Error{Errc::unsupported, fmt::format("{}: was written on a machine with the other byte order, but "
+                                                        "only little-endian files are supported",
+                                                        file_.name())};
         const std::uint64_t header_bytes = f.u64(8);
         if (header_bytes == pipe_header_bytes) {
             contents_.data.pipe = true;
@@ -64,17 +63,18 @@ public:
 
         WM_RETURN_IF_ERROR(read_attrs(attrs, entry_bytes));
         if (data.offset < file_header_bytes || data.offset > size_)
-            return Error{Errc::bad_format, fmt::format("{}: says that its data begin at {:#x}, but has {:#x} bytes",
+            return Error{Errc::bad_format, fmt::format("{}: states that its data begin at {:#x}, but has {:#x} bytes",
                                                        file_.name(), data.offset, size_)};
         const std::uint64_t room = size_ - data.offset;
         contents_.data.unfinished = data.bytes == 0;
         if (data.bytes != 0 && data.bytes <= room)
             WM_RETURN_IF_ERROR(read_features(data.offset + data.bytes, features));
         if (data.bytes > room)
-            contents_.cut(size_,
-                          fmt::format("the file is cut: {} of data are missing (the disk was full, or it was not "
-                                      "copied whole)",
-                                      counted(data.bytes - room, "byte")));
+            contents_.cut(
+                size_,
+                fmt::format(
+                    "the file is cut: {} of data are missing (the disk was full, or it was not copied completely)",
+                    counted(data.bytes - room, "byte")));
         const std::uint64_t end = data.bytes == 0 || data.bytes > room ? size_ : data.offset + data.bytes;
         WM_RETURN_IF_ERROR(records_.read(data.offset, end, size_));
         return finish();

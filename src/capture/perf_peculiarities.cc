@@ -118,7 +118,7 @@ private:
                 "context IDs or VMIDs, from which threads are known",
                 unknown == 0 ? "the thread of each AUX range is that of its record, or of SWITCH records"
                 : unknown == all
-                    ? "which process ran is not known, so no code of a process is found"
+                    ? "the processes that ran are not known, so no code of a process is found"
                     : fmt::format("which process ran is not known of {} of {} bytes, so no code of a process is found "
                                   "there; of the others AUX or SWITCH records say it",
                                   grouped(unknown), grouped(all)),
@@ -191,19 +191,19 @@ private:
         add("snapshot", Weight::normal,
             fmt::format("a snapshot: {} of {} AUX ranges are marked OVERWRITE", overwrite, data_.aux.size()),
             "trace from its beginning on",
-            "the offset of such a range is its end; what the ring kept is there, and nothing is known of the time "
-            "before",
-            "take what did not run as not observed");
+            "the offset of such a range is its end; the trace that the ring kept is there, and nothing is known about "
+            "the time before",
+            "treat code that did not run as not observed");
     }
 
     void clock() {
         if (registers_with(info_, "TRCCONFIGR", trcconfigr_ts) == 0 || file_.kernel_timestamps) return;
         const bool known = std::any_of(info_.units.begin(), info_.units.end(),
                                        [](const CsUnit& unit) { return unit.ts_source.has_value(); });
-        add("other-clock", Weight::normal, "timestamps may not count the kernel's clock, so they give order alone",
+        add("other-clock", Weight::normal, "timestamps may not count the kernel's clock, so they only show the order",
             "TS_SOURCE = 1, the virtual counter, for every unit",
             fmt::format("{}, so TIME_CONV does not hold for them, and perf's own times are the AUX records'",
-                        known ? "TS_SOURCE contains another counter" : "no TS_SOURCE says what they count"),
+                        known ? "TS_SOURCE contains another counter" : "no TS_SOURCE states what they count"),
             "record with perf 6.3 or newer, which writes TS_SOURCE; if their frequency is known, give it with "
             "--timestamp-hz");
     }
@@ -221,7 +221,7 @@ private:
             add("timestamp-bits", Weight::normal,
                 fmt::format("the event requests timestamps in bits 7:4 of its config ({:#x}), as Linux 7.0 does",
                             event->config),
-                "bit 28", "older readers look at bit 28, and take the trace for one without timestamps",
+                "bit 28", "older readers use bit 28, and conclude that the trace has no timestamps",
                 "use TRCCONFIGR.TS and the packets");
         else if (etmv4 && old != (units != 0))
             add("timestamp-bits", Weight::normal,
@@ -298,7 +298,7 @@ std::vector<Peculiarity> made_samples(const PerfData& data) {
     const bool stacks = std::any_of(data.attrs.begin(), data.attrs.end(),
                                     [](const Attr& a) { return (a.sample_type & sample::branch_stack) != 0; });
     if (stacks)
-        out.push_back({"branch-stacks", "its samples have branch stacks", "ranges as the trace gives them",
+        out.push_back({"branch-stacks", "its samples have branch stacks", "ranges as in the trace",
                        "ranges between two branches end with the last instruction itself in the text of AutoFDO and "
                        "llvm-profgen, but after it inside perf",
                        "make compiler profiles from the trace: waymark export writes the last instruction",
@@ -319,7 +319,7 @@ std::vector<Peculiarity> without_cs_trace(const PerfData& data) {
     std::vector<Peculiarity> out = made_samples(data);
     out.push_back({"no-trace", "the file has a cs_etm event, but neither AUXTRACE_INFO nor trace",
                    "AUXTRACE records with the trace",
-                   "perf inject takes the trace out; what is left are samples, which are no program flow",
+                   "perf inject removes the trace; the remaining samples are not program flow",
                    "decode the file that perf inject read", Weight::fatal});
     return out;
 }

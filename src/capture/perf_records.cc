@@ -158,12 +158,11 @@ Status RecordReader::measure_packed(Chunk& c) {
             const bool failed = ZSTD_isError(status) != 0;
             if (failed || c.bytes > most) {
                 contents_.lose(c.payload, c.payload,
-                               failed
-                                   ? fmt::format("compressed trace cannot be unpacked beyond {} bytes: {}", c.bytes,
-                                                 ZSTD_getErrorName(status))
-                                   : fmt::format("{} bytes of compressed trace unpack to more than {}, which no trace "
-                                                 "does; the rest is left out",
-                                                 c.packed_bytes, most));
+                               failed ? fmt::format("compressed trace cannot be unpacked beyond {} bytes: {}", c.bytes,
+                                                    ZSTD_getErrorName(status))
+                                      : fmt::format("{} bytes of compressed trace unpack to more than {}, which no "
+                                                    "trace does; the rest is omitted",
+                                                    c.packed_bytes, most));
                 return Nothing{};
             }
             // The frame ends; the zeros that follow pad the record.

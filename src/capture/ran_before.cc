@@ -66,7 +66,7 @@ std::string_view read_line(const BeforeWords& words, bool& counted, RanBefore& o
             *address > std::numeric_limits<std::uint64_t>::max() - *bytes)
             return "it is not an address and number of bytes";
         if (!out.code.empty() && *address <= out.code.back().first.value + out.code.back().bytes)
-            return "it is not behind the code of the line before";
+            return "it does not come after the code of the previous line";
         out.code.push_back({{*address}, *bytes});
     } else if (kind == "branch") {
         const auto address = before_number(first);
@@ -119,12 +119,12 @@ std::optional<RanBefore> read_ran_before(std::string_view text, const std::files
         if (line.empty() || line.front() == '#') continue;
         const BeforeWords words(line);
         if (ended) {
-            what = "it is behind the end";
+            what = "it comes after the end";
         } else if (known) {
             ended = line == last_line;
             if (!ended) what = read_line(words, counted, out);
         } else if (words.count == 2 && words.word[0] == ran_before_word && before_number(words.word[1]) == 1) {
-            what = "it is of version 1, which does not state which trace it belongs to";
+            what = "it has version 1, which does not state the trace to which it belongs";
             advice = "record again";
         } else if (words.count != 2 || words.word[0] != ran_before_word ||
                    before_number(words.word[1]) != ran_before_version) {
@@ -153,7 +153,8 @@ std::optional<RanBefore> read_ran_before(std::string_view text, const std::files
     problems.push_back(
         {file,
          number,
-         fmt::format("This file was not read: {}. What ran before the recording began is not known; {}.", what, advice),
+         fmt::format("This file was not read: {}. The code that ran before the recording began is not known; {}.", what,
+                     advice),
          {}});
     return std::nullopt;
 }
@@ -165,11 +166,12 @@ std::optional<RanBefore> read_ran_before(const std::filesystem::path& folder, co
     if (!size && size.error().code == Errc::not_found) return std::nullopt;
     const auto text = size ? files.text(path, max_ran_before_bytes) : Result<std::string>(size.error());
     if (text) return read_ran_before(*text, path, problems);
-    problems.push_back({path,
-                        0,
-                        fmt::format("It cannot be read, so what ran before the recording began is not known: {}.",
-                                    text.error().message),
-                        {}});
+    problems.push_back(
+        {path,
+         0,
+         fmt::format("It cannot be read, so the code that ran before the recording began is not known: {}.",
+                     text.error().message),
+         {}});
     return std::nullopt;
 }
 
@@ -213,13 +215,12 @@ std::optional<RanBefore> ran_before(const Capture& snapshot) { return before_of(
 
 void check_ran_before(Capture& snapshot) {
     if (!before_of(snapshot).of_another_trace) return;
-    snapshot.problems.push_back(
-        {snapshot.path.parent_path() / ran_before_file,
-         0,
-         "This file was not used: it was written for a trace that begins otherwise than the one in this folder, so one "
-         "of "
-         "the two is damaged or of another recording. What ran before the recording began is not known.",
-         {}});
+    snapshot.problems.push_back({snapshot.path.parent_path() / ran_before_file,
+                                 0,
+                                 "This file was not used: it was written for a trace with another beginning than the "
+                                 "trace in this folder, so one of the two is damaged or from another recording. The "
+                                 "code that ran before the recording began is not known.",
+                                 {}});
 }
 
 }  // namespace waymark::capture

@@ -116,8 +116,7 @@ public:
         if (metadata.unit_bytes == 0 || metadata.unit_bytes > most_unit_bytes)
             return Error{
                 Errc::unsupported,
-                fmt::format("{}: a sigrok session with samples of {}, and {} are the most that are read: export "
-                            "fewer channels",
+                fmt::format("{}: a sigrok session with samples of {}, but at most {} are read: export fewer channels",
                             path.string(), counted(metadata.unit_bytes, "byte"), most_unit_bytes)};
         return std::optional(Samples(path, std::move(zip), std::move(metadata)));
     }

@@ -67,7 +67,7 @@ void SnapshotReader::read() {
         }
     } else if (!parts_.capture.sources.empty()) {
         problem(0,
-                "There is no section [trace], so there is no trace, though there are trace sources. Add it, with "
+                "There is no section [trace], so there is no trace, although there are trace sources. Add it, with "
                 "metadata= and the path of trace.ini.");
     }
 }
@@ -125,7 +125,8 @@ void SnapshotReader::read_clusters() {
     std::set<std::string> seen;
     for (const IniEntry& entry : clusters->entries) {
         if (!seen.insert(entry.key).second) {
-            problem(entry.line, fmt::format("Cluster '{}' appears again; the first counts. Remove one.", entry.key));
+            problem(entry.line,
+                    fmt::format("Cluster '{}' appears again; the first one is used. Remove one.", entry.key));
             continue;
         }
         Cluster cluster{entry.key, {}};
@@ -134,7 +135,7 @@ void SnapshotReader::read_clusters() {
                 cluster.cores.emplace_back(core);
             else
                 problem(entry.line,
-                        fmt::format("Cluster '{}' names '{}', which is no core of this snapshot; it was left out.{}",
+                        fmt::format("Cluster '{}' names '{}', which is not a core of this snapshot; it was omitted.{}",
                                     entry.key, core, did_you_mean(core, names(parts_.capture.cores))));
         }
         parts_.capture.clusters.push_back(std::move(cluster));
@@ -154,10 +155,9 @@ Status read_parts(SnapshotParts& parts, const fs::path& path, const FileAccess& 
                                  path.string())};
     const Ini ini(path, *text, parts.problems);
     if (ini.sections().empty())
-        return Error{Errc::bad_format,
-                     fmt::format("{}: holds no section, but [snapshot], [device_list] and [trace] were "
-                                 "expected; name the folder or its snapshot.ini",
-                                 path.string())};
+        return Error{Errc::bad_format, fmt::format("{}: contains no section, but [snapshot], [device_list] and [trace] "
+                                                   "were expected; name the folder or its snapshot.ini",
+                                                   path.string())};
 
     SnapshotReader(parts, ini).read();
     return Nothing{};
@@ -169,11 +169,9 @@ Result<fs::path> file_of(const fs::path& path) {
     if (!fs::is_directory(path, ignored)) return path;
     fs::path ini = snapshot_file(path);
     if (ini.empty())
-        return Error{
-            Errc::not_found,
-            fmt::format("{}: this folder holds neither snapshot.ini nor contents.ini, so it is not a snapshot; "
-                        "name the folder that has one",
-                        path.string())};
+        return Error{Errc::not_found, fmt::format("{}: this folder contains neither snapshot.ini nor contents.ini, so "
+                                                  "it is not a snapshot; name the folder that has one",
+                                                  path.string())};
     return ini;
 }
 

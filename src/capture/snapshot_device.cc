@@ -34,7 +34,7 @@ void DeviceReader::read(const std::string& key) {
     const IniSection* device = ini_.section("device");
     if (device == nullptr) {
         problem(0,
-                "There is no section [device], so the file describes nothing; it was left out. Add it, with name=, "
+                "There is no section [device], so the file describes nothing; it was omitted. Add it, with name=, "
                 "class= and type=.");
         return;
     }
@@ -58,8 +58,8 @@ void DeviceReader::read(const std::string& key) {
     }
     const std::string kind = device_class(*device, name, type);
     if (!parts_.devices.insert(name).second) {
-        problem(device->line, fmt::format("There is another device of the name '{}'; the first counts and this one was "
-                                          "left out. Give it a name of its own.",
+        problem(device->line, fmt::format("There is another device with the name '{}'; the first one is used and this "
+                                          "one was omitted. Give it a different name.",
                                           name));
         return;
     }
@@ -115,13 +115,14 @@ std::string DeviceReader::device_class(const IniSection& device, const std::stri
     std::string guess;
     if (std::any_of(source_types.begin(), source_types.end(), begins)) guess = "trace_source";
     if (std::any_of(core_types.begin(), core_types.end(), begins)) guess = "core";
-    problem(device.line,
-            guess.empty()
-                ? fmt::format("Device '{}' has no key 'class' and was ignored. Add class=core or "
-                              "class=trace_source.",
-                              name)
-                : fmt::format("Device '{}' has no key 'class'; by its type '{}' it is taken for class={}. Add it.",
-                              name, type, guess));
+    problem(
+        device.line,
+        guess.empty()
+            ? fmt::format("Device '{}' has no key 'class' and was ignored. Add class=core or "
+                          "class=trace_source.",
+                          name)
+            : fmt::format("Device '{}' has no key 'class'; because of its type '{}', it is read as class={}. Add it.",
+                          name, type, guess));
     return guess;
 }
 
@@ -143,8 +144,9 @@ std::vector<Register> DeviceReader::read_registers() {
             entry.line,
             value == reg->value
                 ? fmt::format("Register {} appears again (first at line {}). Remove one.", reg->name, line)
-                : fmt::format("Register {} is {:#x} here but {:#x} at line {}; the first counts. Remove the wrong one.",
-                              reg->name, reg->value, value, line));
+                : fmt::format(
+                      "Register {} is {:#x} here but {:#x} at line {}; the first one is used. Remove the wrong one.",
+                      reg->name, reg->value, value, line));
     }
     return registers;
 }
@@ -154,7 +156,7 @@ std::optional<Register> DeviceReader::read_register(const IniEntry& entry) {
     const std::size_t open = key.find('(');
     Register reg{.name = std::string(text::trim(key.substr(0, open)))};
     if (reg.name.empty()) {
-        problem(entry.line, fmt::format("'{}' has no register name and was left out. Add one.", key));
+        problem(entry.line, fmt::format("'{}' has no register name and was omitted. Add one.", key));
         return std::nullopt;
     }
     bool size_given = false;
@@ -174,26 +176,25 @@ std::optional<Register> DeviceReader::read_register(const IniEntry& entry) {
                 reg.bits = static_cast<unsigned>(*value);
                 size_given = true;
             } else {
-                problem(entry.line, fmt::format("'{}' says nothing known about register {} and was ignored. Expected "
-                                                "id:N, or size:BITS from 1 to 64.",
+                problem(entry.line, fmt::format("'{}' contains nothing known about register {} and was ignored. "
+                                                "Expected id:N, or size:BITS from 1 to 64.",
                                                 part, reg.name));
             }
         }
     }
     const auto value = text::number(text::unquote(entry.value));
     if (!value) {
-        problem(entry.line,
-                fmt::format("The value '{}' of register {} is not a number of up to 64 bits (0x… hexadecimal, "
-                            "0… octal, else decimal); the register was left out. Correct it.",
-                            entry.value, reg.name));
+        problem(entry.line, fmt::format("The value '{}' of register {} is not a number of up to 64 bits (0x… "
+                                        "hexadecimal, 0… octal, else decimal); the register was omitted. Correct it.",
+                                        entry.value, reg.name));
         return std::nullopt;
     }
     reg.value = *value;
     if (reg.bits < 64 && (reg.value >> reg.bits) != 0) {
-        problem(entry.line, fmt::format("The value {:#x} of register {} has more than {} bits{}; the register is read "
-                                        "as one of 64. Correct the value, or write {}(size:64).",
-                                        reg.value, reg.name, reg.bits,
-                                        size_given ? "" : ", the size where none is given", reg.name));
+        problem(entry.line,
+                fmt::format("The value {:#x} of register {} has more than {} bits{}; the register is read "
+                            "as one of 64. Correct the value, or write {}(size:64).",
+                            reg.value, reg.name, reg.bits, size_given ? "" : ", the size if none is given", reg.name));
         reg.bits = 64;
     }
     return reg;
@@ -215,16 +216,16 @@ std::optional<MemoryDump> DeviceReader::read_dump(const IniSection& section) {
     const IniEntry* file = single(section, "file");
     const IniEntry* address = single(section, "address");
     if (file == nullptr || file->value.empty() || address == nullptr) {
-        problem(section.line, fmt::format("[{}] has no key '{}' and was left out. Add it.", section.name,
+        problem(section.line, fmt::format("[{}] has no key '{}' and was omitted. Add it.", section.name,
                                           address == nullptr ? "address" : "file"));
         return std::nullopt;
     }
     MemoryDump dump;
-    const auto start = number(section, *address, "the dump was left out");
+    const auto start = number(section, *address, "the dump was omitted");
     if (!start) return std::nullopt;
     dump.address = Address{*start};
     if (const IniEntry* offset = single(section, "offset")) {
-        const auto value = number(section, *offset, "the dump was left out");
+        const auto value = number(section, *offset, "the dump was omitted");
         if (!value) return std::nullopt;
         dump.offset = *value;
     }
@@ -263,22 +264,20 @@ void DeviceReader::check_dump_range(const IniSection& section, const IniEntry& f
         return;
     }
     if ((dump.address.value & 1U) != 0)
-        problem(section.line,
-                fmt::format("[{}] begins at the odd address {:#x}. If bit 0 is that of a Thumb function's "
-                            "address, the dump lies at {:#x}: correct 'address'.",
-                            section.name, dump.address.value, dump.address.value - 1));
+        problem(section.line, fmt::format("[{}] begins at the odd address {:#x}. If bit 0 comes from the address of a "
+                                          "Thumb function, the dump is at {:#x}: correct 'address'.",
+                                          section.name, dump.address.value, dump.address.value - 1));
     const std::uint64_t rest = dump.offset < *bytes ? *bytes - dump.offset : 0;
     if (rest == 0)
         problem(section.line,
-                fmt::format("[{}] begins at offset {:#x} of '{}', which holds only {:#x} bytes, so it is "
-                            "empty. Correct 'offset', or copy the whole file.",
+                fmt::format("[{}] begins at offset {:#x} of '{}', which contains only {:#x} bytes, so it is empty. "
+                            "Correct 'offset', or copy the whole file.",
                             section.name, dump.offset, file.value, *bytes),
                 dump.file);
     else if (dump.length && *dump.length > rest)
         problem(section.line,
-                fmt::format("A dump shorter than it says: [{}] has length {:#x}, but '{}' holds only {:#x} "
-                            "bytes from offset {:#x} on; those are used. Correct 'length', or copy the "
-                            "whole file.",
+                fmt::format("A dump is shorter than stated: [{}] has length {:#x}, but '{}' contains only {:#x} bytes "
+                            "from offset {:#x} on; those are used. Correct 'length', or copy the whole file.",
                             section.name, *dump.length, file.value, rest, dump.offset),
                 dump.file);
 }

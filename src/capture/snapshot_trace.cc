@@ -72,11 +72,9 @@ void TraceReader::read_buffers() {
         if (const IniSection* section = ini_.section(name))
             read_buffer(*section);
         else
-            problem(buffers->line,
-                    fmt::format(
-                        "Buffer '{}' has no section [{}] and was left out.{} Add the section, with name=, file= and "
-                        "format=.",
-                        name, name, did_you_mean(name, sections)));
+            problem(buffers->line, fmt::format("Buffer '{}' has no section [{}] and was omitted.{} Add the section, "
+                                               "with name=, file= and format=.",
+                                               name, name, did_you_mean(name, sections)));
     }
 }
 
@@ -90,8 +88,8 @@ void TraceReader::read_buffer(const IniSection& section) {
         buffer.name = section.name;
     }
     if (parts_.capture.find_buffer(buffer.name) != nullptr) {
-        problem(section.line, fmt::format("There is another buffer of the name '{}'; the first counts and this one was "
-                                          "left out. Give it a name of its own.",
+        problem(section.line, fmt::format("There is another buffer with the name '{}'; the first one is used and this "
+                                          "one was omitted. Give it a different name.",
                                           buffer.name));
         return;
     }
@@ -100,12 +98,12 @@ void TraceReader::read_buffer(const IniSection& section) {
         buffer.format = buffer_format(format->value);
         if (buffer.format == Buffer::Format::unknown)
             problem(format->line,
-                    fmt::format("Buffer '{}' is of format '{}', which is unknown, so it cannot be read.{} Known are: "
+                    fmt::format("Buffer '{}' has format '{}', which is unknown, so it cannot be read.{} Known are: "
                                 "coresight, source_data, dstream_coresight.",
                                 buffer.name, format->value,
                                 did_you_mean(format->value, {"coresight", "source_data", "dstream_coresight"})));
     } else {
-        problem(section.line, fmt::format("Buffer '{}' has no key 'format'; it is taken as coresight (16-byte frames). "
+        problem(section.line, fmt::format("Buffer '{}' has no key 'format'; it is read as coresight (16-byte frames). "
                                           "Add format=coresight or format=source_data.",
                                           buffer.name));
         buffer.format_name = name(buffer.format);
@@ -121,8 +119,7 @@ void TraceReader::read_buffer(const IniSection& section) {
     const IniEntry* file = single(section, "file");
     if (file == nullptr || file->value.empty()) {
         problem(section.line,
-                fmt::format("Buffer '{}' has no key 'file', so its trace cannot be read; it was left out. "
-                            "Add it.",
+                fmt::format("Buffer '{}' has no key 'file', so its trace cannot be read; it was omitted. Add it.",
                             buffer.name));
         return;
     }
@@ -160,13 +157,12 @@ void TraceReader::check_buffer_file(const IniEntry& entry, const Buffer& buffer,
     const bool compressed = extension == ".gz" || extension == ".zst";
     const bool single_file = entry.value.find(',') == std::string::npos;
     if (buffer.format == Buffer::Format::coresight && single_file && !compressed && *bytes % frame_bytes != 0)
-        problem(
-            entry.line,
-            fmt::format("'{}' of buffer '{}' holds {} bytes, which is no multiple of the {}-byte frames "
-                        "of format coresight; its end, from offset {:#x} on, is no frame. If the file was cut, copy "
-                        "it again; if it is trace of one source without frames, write format=source_data.",
-                        file.string(), buffer.name, *bytes, frame_bytes, *bytes - *bytes % frame_bytes),
-            file);
+        problem(entry.line,
+                fmt::format("'{}' of buffer '{}' contains {} bytes, which is not a multiple of the {}-byte frames of "
+                            "format coresight; its end, from offset {:#x} on, is not a frame. If the file was cut, "
+                            "copy it again; if it is trace of one source without frames, write format=source_data.",
+                            file.string(), buffer.name, *bytes, frame_bytes, *bytes - *bytes % frame_bytes),
+                file);
 }
 
 Source* TraceReader::source_named(const IniEntry& entry, std::string_view written) {
@@ -182,13 +178,13 @@ Source* TraceReader::source_named(const IniEntry& entry, std::string_view writte
     }
     const auto found = parts_.sources.find(std::string(written));
     if (found != parts_.sources.end()) return &parts_.capture.sources[found->second];
-    problem(
-        entry.line,
-        parts_.devices.count(std::string(written)) != 0
-            ? fmt::format("Device '{}' is no trace source; the line was ignored. Name a device of class=trace_source.",
-                          written)
-            : fmt::format("There is no trace source '{}'; the line was ignored.{}", written,
-                          did_you_mean(written, names(parts_.capture.sources))));
+    problem(entry.line,
+            parts_.devices.count(std::string(written)) != 0
+                ? fmt::format(
+                      "Device '{}' is not a trace source; the line was ignored. Name a device of class=trace_source.",
+                      written)
+                : fmt::format("There is no trace source '{}'; the line was ignored.{}", written,
+                              did_you_mean(written, names(parts_.capture.sources))));
     return nullptr;
 }
 
@@ -212,17 +208,18 @@ void TraceReader::read_core_sources() {
         if (const auto [first, added] = seen.try_emplace(entry.key, entry.line); !added) {
             problem(
                 entry.line,
-                fmt::format("Core '{}' has a trace source already, in line {}, which is used. Remove one of the two.",
+                fmt::format("Core '{}' already has a trace source, in line {}, which is used. Remove one of the two.",
                             entry.key, first->second));
             continue;
         }
         Source* source = source_named(entry, entry.value);
         if (source == nullptr) continue;
         if (!source->core.empty()) {
-            problem(entry.line,
-                    fmt::format("Trace source '{}' traces core '{}' already, which counts; core '{}' is left "
-                                "without. Correct one.",
-                                source->name, source->core, entry.key));
+            problem(
+                entry.line,
+                fmt::format(
+                    "Trace source '{}' already traces core '{}', which is used; core '{}' has no source. Correct one.",
+                    source->name, source->core, entry.key));
             continue;
         }
         source->core = entry.key;
@@ -284,7 +281,7 @@ void TraceReader::read_source_buffer(const IniEntry& entry, std::set<std::string
         if (buffer == parts_.capture.buffers.end()) {
             problem(
                 entry.line,
-                fmt::format("Trace source '{}' is said to be in buffer '{}', which is not there; that was ignored.{}",
+                fmt::format("Trace source '{}' is assigned to buffer '{}', which does not exist; that was ignored.{}",
                             source->name, buffer_name, did_you_mean(buffer_name, names(parts_.capture.buffers))));
             continue;
         }
@@ -313,12 +310,11 @@ void TraceReader::check_buffers() {
         std::sort(buffer.sources.begin(), buffer.sources.end(),
                   [&](const std::string& a, const std::string& b) { return order.at(a) < order.at(b); });
         if (buffer.format == Buffer::Format::source_data && buffer.sources.size() != 1)
-            problem(0,
-                    fmt::format("Buffer '{}' is of format source_data, which holds exactly one source, but {} are tied "
-                                "to it{}{}. Correct [source_buffers], or write format=coresight if it has 16-byte "
-                                "frames.",
-                                buffer.name, buffer.sources.size(), buffer.sources.empty() ? "" : ": ",
-                                fmt::join(buffer.sources, ", ")));
+            problem(0, fmt::format(
+                           "Buffer '{}' has format source_data, which contains exactly one source, but {} are assigned "
+                           "to it{}{}. Correct [source_buffers], or write format=coresight if it has 16-byte frames.",
+                           buffer.name, buffer.sources.size(), buffer.sources.empty() ? "" : ": ",
+                           fmt::join(buffer.sources, ", ")));
         else if (buffer.sources.empty() && ini_.section("source_buffers") != nullptr)
             problem(0, fmt::format("No trace source is assigned to buffer '{}', so nothing in it can be decoded. Add a "
                                    "line SOURCE={} to [source_buffers].",

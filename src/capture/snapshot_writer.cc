@@ -32,10 +32,11 @@ Status check_name(std::string_view what, std::string_view name) {
     if (name.empty()) return Error{Errc::usage, fmt::format("{} has no name; give it one", what)};
     // A key must not look like a section, a location or a stream, nor end early; in lists, commas separate names.
     if (name.front() == '[' || name.front() == '@')
-        return Error{Errc::usage,
-                     fmt::format("{} '{}' cannot be written to a snapshot: a name begins with neither '[' nor "
-                                 "'@'; choose another",
-                                 what, name)};
+        return Error{
+            Errc::usage,
+            fmt::format(
+                "{} '{}' cannot be written to a snapshot: a name must not begin with '[' or '@'; choose another", what,
+                name)};
     return check_text(what, name, "=,()");
 }
 
@@ -73,7 +74,7 @@ Status SnapshotWriter::check() const {
         WM_RETURN_IF_ERROR(check_name(what, name));
         if (!names.insert(name).second)
             return Error{Errc::usage,
-                         fmt::format("{} '{}': there is another thing of that name; rename one", what, name)};
+                         fmt::format("{} '{}': there is another thing with that name; rename one", what, name)};
         return Nothing{};
     };
     for (const Core& core : capture_.cores) {
@@ -120,8 +121,7 @@ Status SnapshotWriter::check_links() const {
         for (const std::string& source : buffer.sources) {
             if (capture_.find_source(source) == nullptr)
                 return Error{Errc::usage,
-                             fmt::format("buffer '{}' holds trace source '{}', which is not in the capture; add "
-                                         "it",
+                             fmt::format("buffer '{}' contains trace source '{}', which is not in the capture; add it",
                                          buffer.name, source)};
             in_a_buffer.insert(source);
         }

@@ -69,15 +69,18 @@ Result<std::string> read_text_file(const fs::path& path, std::size_t most_bytes)
             if (::poll(&writer, 1, -1) < 0 && errno != EINTR) return cannot(errno);
         }
         if (out.size() > most_bytes)
-            return Error{Errc::unsupported, fmt::format("{}: holds more than {} bytes, which is too much for a file of "
-                                                        "this kind; name another file",
-                                                        path.string(), most_bytes)};
+            return Error{
+                Errc::unsupported,
+                fmt::format(
+                    "{}: contains more than {} bytes, which is too much for a file of this kind; name another file",
+                    path.string(), most_bytes)};
     }
     std::error_code none;
     if (out.empty() && path != "-" && fs::is_fifo(path, none))
-        return Error{Errc::unreadable, fmt::format("{}: nothing comes out of this named pipe; start what writes to it "
-                                                   "first, or name a file",
-                                                   path.string())};
+        return Error{
+            Errc::unreadable,
+            fmt::format("{}: this named pipe has no writer; first start the program that writes to it, or name a file",
+                        path.string())};
     return out;
 }
 

@@ -122,7 +122,7 @@ Result<doctor::ExaminationReport> diagnose(const DoctorOptions& options) {
                                                             : nullptr;
         given != nullptr && ((!folder && !recorded) || container.contents() == Content::counters))
         return Error{Errc::usage,
-                     fmt::format("{}: {} is for captures that say which files were mapped, which are snapshot folders "
+                     fmt::format("{}: {} is only for captures that contain a list of mapped files: snapshot folders "
                                  "and perf.data files with CoreSight trace or branch stacks",
                                  first, given)};
     if (container.contents() == Content::counters) return doctor::examine_dpu(first);
@@ -216,7 +216,7 @@ std::string image_text(const ImageVerdict& v) {
     else if (v.trial.strayed * 10 > v.trial.indirect)
         text += " (no proof: a tenth or more of its outgoing branches lead to unknown code)";
     else
-        text += fmt::format(" (no proof: execution went {} right beside its code)", times(v.trial.beside));
+        text += fmt::format(" (no proof: execution continued {} directly beside its code)", times(v.trial.beside));
     return text;
 }
 
@@ -370,14 +370,13 @@ std::string written_text(const DoctorOptions& options, const doctor::Examination
         const bool program = std::ranges::any_of(report.sources, [&](const doctor::ExaminedSource& s) {
             return s.image && (!report.description.empty() || !report.images[*s.image].arguments().empty());
         });
-        text += fmt::format("; waymark flow {} decodes {}, {} and {} from it{}", folder,
-                            counted(result.totals.ranges, "range"), counted(result.totals.instructions, "instruction"),
-                            counted(result.contradictions, "contradiction"),
-                            program                  ? ""
-                            : options.images.empty() ? ": it has no program; give the one that ran with --image FILE"
-                                                     : ": it has no program, since no image that was given agrees "
-                                                       "with the trace; waymark flow --image FILE@ADDRESS decodes "
-                                                       "with one all the same");
+        text += fmt::format(
+            "; waymark flow {} decodes {}, {} and {} from it{}", folder, counted(result.totals.ranges, "range"),
+            counted(result.totals.instructions, "instruction"), counted(result.contradictions, "contradiction"),
+            program                  ? ""
+            : options.images.empty() ? ": it has no program; give the one that ran with --image FILE"
+                                     : ": it has no program, since none of the given images agrees with the trace; "
+                                       "waymark flow --image FILE@ADDRESS decodes with an image nevertheless");
     }
     if (std::ranges::any_of(report.sources, [](const auto& s) { return s.has_messages(); }))
         text += fmt::format(

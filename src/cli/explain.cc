@@ -75,12 +75,12 @@ Result<std::vector<doctor::ExplainedSource>> explained(const UnitExplainOptions&
         if (argument != "-" && !std::filesystem::exists(argument, none)) {
             if (argument.find('=') == argument.npos) {
                 if (doctor::registers_called(argument))
-                    return Error{Errc::usage, argument +
-                                                  ": a name without a value shows the purpose of a register, and "
-                                                  "cannot be given together with values or files; give it "
-                                                  "alone, or with a value: NAME=VALUE"};
+                    return Error{Errc::usage,
+                                 argument +
+                                     ": a name without a value shows the purpose of a register, and cannot be given "
+                                     "together with values or files; give only the name, or add a value: NAME=VALUE"};
                 return Error{Errc::not_found, argument +
-                                                  ": there is no such file, and no unit has a register of that name "
+                                                  ": there is no such file, and no unit has a register with that name "
                                                   "(docs/registers/ lists them); values are given as NAME=VALUE"};
             }
             WM_ASSIGN_OR_RETURN(flow::RegisterSetting setting, setting_of(argument));
@@ -189,14 +189,14 @@ std::string verdict(const doctor::ExplainedSource& source) {
     const bool open = std::any_of(unit.levels.begin(), unit.levels.end(),
                                   [&](const TracedLevel& level) { return traced_word(source, level) == "not known"; });
     if (tracing_of(source) == Tracing::not_known)
-        return "Nothing that was given keeps it from tracing; whether it traces is not known.";
+        return "None of the given values prevents tracing; it is not known whether the unit traces.";
     if (open && has_traced(source))
-        return "Nothing that was given keeps it from tracing, and the capture has its trace.";
-    if (open) return "Nothing that was given keeps it from tracing.";
+        return "None of the given values prevents tracing, and the capture has trace of the unit.";
+    if (open) return "None of the given values prevents tracing.";
     const auto in_full = [&](const TracedLevel& level) { return traced_word(source, level) == "yes"; };
     const bool full = std::all_of(unit.levels.begin(), unit.levels.end(), in_full);
     return fmt::format("With these values {} is traced{}.", full ? "everything that runs" : "a part of what runs",
-                       source.not_permitted.empty() ? "" : ", while signals permit it");
+                       source.not_permitted.empty() ? "" : ", if signals permit it");
 }
 
 /// The cost as a sentence: `0.18 bytes for each instruction: 45 bytes, 254 instructions`.
@@ -207,11 +207,11 @@ std::string cost_sentence(const doctor::TraceCost& cost) {
     return fmt::format(
         "{}{:.3g} bytes for each {}: {}, {}{}", cost.unplaced != 0 ? "at most " : "", cost.each(), cost.unit, bytes,
         entries ? counted(cost.units, "entry", "entries") : counted(cost.units, cost.unit),
-        cost.unplaced != 0 ? fmt::format("; at {} code ran that no image has", counted(cost.unplaced, "place")) : "");
+        cost.unplaced != 0 ? fmt::format("; at {} code ran that is in no image", counted(cost.unplaced, "place")) : "");
 }
 
 void print_cost(Output& out, const doctor::TraceCost& cost) {
-    out.print("\nWhat it took, measured on this trace\n  {}\n", cost_sentence(cost));
+    out.print("\nCost, measured on this trace\n  {}\n", cost_sentence(cost));
     std::size_t wide = 0;
     for (const auto& kind : cost.kinds) wide = std::max(wide, kind.name.size());
     for (const auto& kind : cost.kinds) {
@@ -228,7 +228,7 @@ void print_unit(Output& out, const doctor::ExplainedSource& unit, std::size_t co
     out.print("{}{}: {}\n", e.unit, unit.source.empty() ? "" : fmt::format(", source '{}'", unit.source),
               verdict(unit));
     for (const auto& [effect, title] :
-         {std::pair{TraceEffect::stops, "Why nothing is traced"}, std::pair{TraceEffect::may, "What it depends on"},
+         {std::pair{TraceEffect::stops, "Why nothing is traced"}, std::pair{TraceEffect::may, "Conditions"},
           std::pair{TraceEffect::note, "Worth knowing"}}) {
         bool first = true;
         for (const TraceCondition& f : e.findings) {
@@ -238,7 +238,7 @@ void print_unit(Output& out, const doctor::ExplainedSource& unit, std::size_t co
         }
     }
     if (!unit.not_permitted.empty()) {
-        out.write("\nWhat signals kept out of this capture\n");
+        out.write("\nTrace that signals prevented in this capture\n");
         for (const capture::NotPermitted& one : unit.not_permitted)
             print_indented(
                 out,
@@ -266,7 +266,7 @@ void print_unit(Output& out, const doctor::ExplainedSource& unit, std::size_t co
                            columns);
     }
     if (!e.contents.empty()) {
-        out.write("\nIn the trace of what is traced\n");
+        out.write("\nContents of the trace\n");
         std::size_t wide = 0, word = 3;
         for (const auto& c : e.contents) wide = std::max(wide, c.what.size());
         for (const auto& c : e.contents) word = std::max(word, content_word(unit, c).size());
@@ -274,7 +274,7 @@ void print_unit(Output& out, const doctor::ExplainedSource& unit, std::size_t co
             std::string text = c.text;
             if (const auto open = undecided_of(unit, c); !open.empty())
                 text = fmt::format("not given: {}", fmt::join(open, ", "));
-            if (!c.field.empty() && !c.traced && text.empty()) text = fmt::format("({} does not ask for it)", c.field);
+            if (!c.field.empty() && !c.traced && text.empty()) text = fmt::format("({} does not request it)", c.field);
             const std::string head = fmt::format("  {:<{}}  {:<{}}  ", content_word(unit, c), word, c.what, wide);
             if (text.empty())
                 out.print("{}\n", head.substr(0, head.find_last_not_of(' ') + 1));
@@ -288,8 +288,8 @@ void print_unit(Output& out, const doctor::ExplainedSource& unit, std::size_t co
         out.write("\n");
         print_indented(out, fmt::format("Not given, so {}: {}.", what, fmt::join(names, ", ")), "", columns);
     };
-    missing(e.undecided, e.traces() ? "whether there is trace is not known" : "not judged");
-    missing(e.undescribed, "what is in the trace is not known in full");
+    missing(e.undecided, e.traces() ? "it is not known whether there is trace" : "not judged");
+    missing(e.undescribed, "the contents of the trace are not fully known");
     out.print("\nNumbers in brackets are sections of {}.\n", e.document);
 }
 
@@ -421,7 +421,7 @@ void print_register(Output& out, const doctor::NamedRegister& named, std::size_t
             print_indented(out, f.meaning, std::string(11 + wide, ' '), columns);
         }
     }
-    out.print("\ndocs/registers/{}.md has all registers of this unit, docs/spec/{}.md how it behaves.\n",
+    out.print("\ndocs/registers/{}.md lists all registers of this unit; docs/spec/{}.md describes its behaviour.\n",
               named.unit.document, named.unit.specification);
 }
 

@@ -332,9 +332,8 @@ private:
                            any([](const Decoded& d) { return d.totals.no_memory != 0 || d.totals.reached != 0; });
         if (blind)
             say("warning",
-                "no instruction is decoded: execution was only in code without an image, so what the packets carry is "
-                "all "
-                "there is (addresses, exceptions, contexts, counts of atoms); give the program with --image "
+                "no instruction is decoded: only code without an image was executed, so only the contents of packets "
+                "are known (addresses, exceptions, contexts, counts of atoms); give the program with --image "
                 "FILE[@ADDRESS]");
         const pipeline::Gave gave = gave_of(all);
         const bool idle = !ranges && !blind && ran_nothing(gave, all);

@@ -161,7 +161,7 @@ void print_source(Output& out, const ordered_json& sources, const ordered_json& 
     if (memory == nullptr)
         print_memory(out, s);
     else
-        out.print("  memory as of source {}\n", label_of(*memory));
+        out.print("  memory as for source {}\n", label_of(*memory));
 }
 
 /// Bytes that are not frames seem to have a hundred IDs, so only a few IDs without a source are listed.

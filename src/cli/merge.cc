@@ -58,7 +58,8 @@ ExitStatus merge(MergeOptions options) {
     for (const std::string& path : options.files) {
         std::error_code none;
         if (std::filesystem::is_regular_file(path, none) && std::filesystem::file_size(path, none) == 0)
-            return fail({Errc::unreadable, fmt::format("{} is empty; it was not written to its end, or cut", path)});
+            return fail(
+                {Errc::unreadable, fmt::format("{} is empty; it was not written to its end, or was cut", path)});
         if (std::filesystem::exists(path, none) && open::identify(path).contents() != open::Content::answers)
             return fail(
                 {Errc::usage, fmt::format("{} is not an answers file; make one from a capture with waymark answers {} "

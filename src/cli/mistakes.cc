@@ -132,7 +132,7 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
     }
     if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
         return what.find("At Most") != what.npos || what.find("at most") != what.npos
-                   ? fmt::format("{} may be given once only", option)
+                   ? fmt::format("{} may be given only once", option)
                    : fmt::format("{} needs a value", option);
     if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
         // The message is, for example, "Could not convert: --jobs = -1".

@@ -34,8 +34,8 @@ waymark::Status check_types(const PacketOptions& options, const std::vector<cons
     for (const std::string& type : options.types)
         if (std::find(known.begin(), known.end(), type) == known.end())
             return Error{Errc::usage,
-                         fmt::format("--type {}: {} is a capture of a {}, which has no such packets; it has "
-                                     "{}. See waymark packets --help",
+                         fmt::format("--type {}: {} is a capture of a {}, which has no such packets; it has {}. See "
+                                     "waymark packets --help",
                                      type, options.input.capture, fmt::join(units, " and a "), fmt::join(known, ", "))};
     return Nothing{};
 }

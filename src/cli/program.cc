@@ -49,7 +49,7 @@ Result<std::optional<sink::SinkSetup>> sink_of(const ProgramOptions& options) {
         for (const CLI::Option* const option :
              {options.sink_size_option, options.after_option, options.address_option, options.sink_base_option})
             if (option->count() != 0)
-                return Error{Errc::usage, fmt::format("{} goes with --sink only", option->get_name())};
+                return Error{Errc::usage, fmt::format("{} is only for --sink", option->get_name())};
         return std::optional<sink::SinkSetup>();
     }
     sink::SinkSetup setup;
@@ -62,7 +62,7 @@ Result<std::optional<sink::SinkSetup>> sink_of(const ProgramOptions& options) {
                      "--sink tmc-etr: give --buffer-address, the physical address of the memory for the trace"};
     if (!etr && options.address_option->count() != 0)
         return Error{Errc::usage,
-                     "--buffer-address goes with --sink tmc-etr only; the others have memory of their own"};
+                     "--buffer-address is only for --sink tmc-etr; the other buffers have memory of their own"};
     setup.buffer.base = options.buffer_address;
     setup.after_trigger = given(options.after_option, options.after_trigger);
     return std::optional(setup);
@@ -215,10 +215,9 @@ ExitStatus run_program_hardware(ProgramOptions options) {
     const auto proof = program::prove(*plan);
     if (!proof) return fail(proof.error());
     if (!proof->same()) {
-        say("error",
-            fmt::format("on the models these register accesses give other trace than 'waymark record' does, from "
-                        "byte {} on; nothing was written",
-                        proof->differs_at.value_or(0)));
+        say("error", fmt::format("on the models, these register accesses give other trace than 'waymark record', from "
+                                 "byte {} on; nothing was written",
+                                 proof->differs_at.value_or(0)));
         return nothing;
     }
     const program::Language target = language_of(options);
@@ -226,7 +225,7 @@ ExitStatus run_program_hardware(ProgramOptions options) {
     const ExitStatus status = write_script(options, program::script(*plan, target, *proof, words));
     if (status != decoded) return status;
     if (proof->traced == 0 || proof->given_bytes == 0)
-        say("warning", "nothing of the trial run on the models is traced with this program");
+        say("warning", "with this program, nothing in the trial run on the models is traced");
     const bool of_perf = target == program::Language::perf;
     for (const CLI::Option* const option :
          {options.trace_id_option, options.unit_base_option, options.sink_base_option, options.funnel_base_option,

@@ -56,7 +56,7 @@ Result<std::optional<sink::SinkSetup>> sink_of(const RecordOptions& options) {
     if (text.empty()) {
         if (options.after_option->count() != 0)
             return Error{Errc::usage,
-                         "--stop-after-trigger goes with --sink only, as in --sink tmc-etb --stop-after-trigger 1024"};
+                         "--stop-after-trigger is only for --sink, as in --sink tmc-etb --stop-after-trigger 1024"};
         return std::optional<sink::SinkSetup>();
     }
     const std::size_t colon = text.find(':');
@@ -73,7 +73,7 @@ Result<std::optional<sink::SinkSetup>> sink_of(const RecordOptions& options) {
                                               text, fmt::join(names, ", "))};
     if (colon != text.npos && !wire::scan_number(text.substr(colon + 1), out->buffer.memory_bytes))
         return Error{Errc::usage,
-                     fmt::format("--sink {}: after the colon stands the size in bytes, as in {}:4096", text, kind)};
+                     fmt::format("--sink {}: expected the size in bytes after the colon, as in {}:4096", text, kind)};
     // The address of an ETR's memory does not matter here, but the setup needs one.
     constexpr std::uint64_t somewhere = 0x80000000;
     if (out->buffer.kind == sink::SinkKind::etr) out->buffer.base = somewhere;
@@ -108,12 +108,12 @@ waymark::Status choose_unit(RecordOptions& options) {
             const bool shared = is_cortex_m && CortexMRecordOptions::shares(option->get_name());
             const bool given = option->count() != 0;
             if (given && is_cortex_m && !shared && only == &options.flow_only && options.unit.starts_with("etmv3"))
-                return Error{Errc::usage,
-                             fmt::format("{} does not go with the ETMv3 of a Cortex-M, which is recorded with fixed "
-                                         "settings",
-                                         option->get_name())};
+                return Error{
+                    Errc::usage,
+                    fmt::format("{} cannot be used with the ETMv3 of a Cortex-M, which is recorded with fixed settings",
+                                option->get_name())};
             if (!is_it && !shared && given && !(for_perf && !is_dpu && options.perf.chosen()))
-                return Error{Errc::usage, fmt::format("{} goes with --unit {}{} only", option->get_name(), unit,
+                return Error{Errc::usage, fmt::format("{} is only for --unit {}{}", option->get_name(), unit,
                                                       for_perf ? " and --as perf" : "")};
         }
     for (const CLI::Option* const option : {options.buffer_option, options.registers_option})
@@ -121,7 +121,7 @@ waymark::Status choose_unit(RecordOptions& options) {
             std::string units = pipeline::flow_unit_names();
             constexpr std::string_view last = " and ";
             if (const auto at = units.rfind(last); at != units.npos) units.replace(at, last.size(), ", ");
-            return Error{Errc::usage, fmt::format("{} goes with --unit {} and dpu only", option->get_name(), units)};
+            return Error{Errc::usage, fmt::format("{} is only for --unit {} and dpu", option->get_name(), units)};
         }
     return options.perf.check();
 }
@@ -169,11 +169,11 @@ ExitStatus run_record(RecordOptions options) {
     if (std::error_code none; fs::exists(program, none) && fs::is_other(program, none))
         return fail(
             {Errc::unreadable,
-             fmt::format("{} is no regular file, so it cannot be run as a program; name an ELF file", program)});
+             fmt::format("{} is not a regular file, so it cannot be run as a program; name an ELF file", program)});
     if (std::error_code none; !flow.sysroot.empty() && !fs::is_directory(flow.sysroot, none))
-        return fail(
-            {Errc::not_found,
-             fmt::format("--sysroot {} is not a folder; name the one in which the program's lib/ lies", flow.sysroot)});
+        return fail({Errc::not_found,
+                     fmt::format("--sysroot {} is not a folder; name the folder that contains the program's lib/",
+                                 flow.sysroot)});
     // A write beyond the file size limit then fails and is reported like any other error.
     std::signal(SIGXFSZ, SIG_IGN);
     if (const auto status = choose_unit(options); !status) return fail(status.error());
@@ -211,13 +211,13 @@ ExitStatus run_record(RecordOptions options) {
     auto setup = record::set_up(flow);
     if (!setup) return fail(setup.error());
     if (chooses && !options.quiet)
-        say("note", at_main ? "the recording begins at main; --from-start records what runs before it too"
+        say("note", at_main ? "the recording begins at main; --from-start also records earlier code"
                             : program + " has no symbol main, so its recording begins with its first instruction");
     if (!options.perf.chosen()) {
         const auto outcome = record::record_flow(flow, std::move(*setup), show);
         const ExitStatus status = finish_recording(outcome, flow.folder, options.quiet);
         if (status == nothing && at_main && !(outcome && outcome->trigger_missed))
-            say("note", "the recording was to begin at main; --from-start records what ran before it");
+            say("note", "the recording was to begin at main; --from-start also records earlier code");
         return status;
     }
     options.perf.to.aux_kib = options.spe.buffer_kib;

@@ -66,7 +66,7 @@ Status note_window(answers::Answers& answers, const analysis::FlowWindow& window
     answers.health.push_back(
         {answers::Finding::Severity::note,
          fmt::format("The timeline and the steps show a window of the run: each source from its instruction {} on{}. "
-                     "Figures without a range are of the whole capture.",
+                     "Figures without a range are about the whole capture.",
                      first,
                      window.end == analysis::FlowWindow{}.end ? std::string()
                                                               : fmt::format(" up to {}", grouped(window.end)))});
@@ -97,8 +97,9 @@ ExitStatus report(const ReportCommandOptions& options) {
     wanted.window = window;
     how.is_window = !window.is_all();
     if (how.is_window && !may_have_flow(wanted.input.container().contents())) {
-        say("error", fmt::format("--window: {} contains no trace of program flow; only that has instructions in order",
-                                 wanted.input.capture));
+        say("error",
+            fmt::format("--window: {} contains no trace of program flow, and only such trace has instructions in order",
+                        wanted.input.capture));
         return usage;
     }
     auto answers = answers_of(wanted);
@@ -140,7 +141,7 @@ ExitStatus report(const ReportCommandOptions& options) {
     if (path == "-" && !no_code) return status;
     if (path != "-") {
         std::string sentence = fmt::format("{} ({}): open it in a browser", path, size_text(size->bytes));
-        if (size->reductions != 0) sentence += "; its summary says what it leaves out to stay small";
+        if (size->reductions != 0) sentence += "; its summary states what it omits to stay small";
         sentence = printable(sentence) + "\n";
         std::fwrite(sentence.data(), 1, sentence.size(), stderr);
     }

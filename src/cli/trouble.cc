@@ -50,7 +50,7 @@ void say_gaps(const listing::PacketsListed& listed) {
 void say_left_out(const std::vector<pipeline::LeftOut>& captures) {
     for (const pipeline::LeftOut& each : captures)
         say("warning",
-            fmt::format("{}. It is left out: the result is that of the other captures", about(each.capture, each.why)));
+            fmt::format("{}. It is omitted: the result is about the other captures", about(each.capture, each.why)));
 }
 
 ExitStatus with_left_out(const std::vector<pipeline::LeftOut>& captures, ExitStatus status) {

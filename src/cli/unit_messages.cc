@@ -71,7 +71,7 @@ listing::MessageChoice choice_of(const MessageOptions& options) {
 }
 
 Error no_messages(const std::string& capture, const std::string& what) {
-    return Error{Errc::not_found, fmt::format("{}: {}; messages are what an ITM or STM sends", capture, what)};
+    return Error{Errc::not_found, fmt::format("{}: {}; only an ITM or STM sends messages", capture, what)};
 }
 
 std::vector<std::string> layout_words() {
@@ -93,7 +93,7 @@ Result<std::optional<listing::RecordChoice>> records_of(const MessageOptions& op
     if (!out) out.emplace();
     if (out->layout != syst::Layout::sys_t) return Error{Errc::usage, "--catalog and --client are for --layout sys-t"};
     if (options.catalogs.empty())
-        return Error{Errc::usage, "--client names a client of a --catalog, and none is given"};
+        return Error{Errc::usage, "--client names a client of a --catalog, but no --catalog is given"};
     for (const std::string& file : options.catalogs) {
         WM_ASSIGN_OR_RETURN(auto stream, capture::open_bytes(file));
         WM_ASSIGN_OR_RETURN(const auto bytes, capture::read_all(*stream, syst::Collateral::most_bytes));
@@ -223,11 +223,11 @@ ExitStatus run_messages(MessageOptions& options) {
     say_damage(listing::MessageListing::damage_in(report));
     const listing::MessagesListed listed = messages.listed();
     if (listed.unconfirmed != 0)
-        say("note", fmt::format("{} of {}: no synchronisation packet confirms where they begin; they are read on the "
-                                "assumption that a packet begins at the first byte",
+        say("note", fmt::format("{} of {}: no synchronisation packet confirms where they begin; a packet is assumed to "
+                                "begin at the first byte",
                                 grouped(listed.unconfirmed), counted(listed.messages, "message")));
     if (listed.problems != 0)
-        say("warning", fmt::format("{} of {} could not be read whole; the first: {}", grouped(listed.problems),
+        say("warning", fmt::format("{} of {} could not be read completely; the first: {}", grouped(listed.problems),
                                    counted(listed.listed, "message"), one_line(listed.problem)));
     ExitStatus status = decoded;
     if (listed.messages == 0) {
@@ -241,7 +241,7 @@ ExitStatus run_messages(MessageOptions& options) {
                 met += fmt::format("{}{} {}", met.empty() ? "" : ", ", grouped(listed.of[kind]),
                                    protocol::name(static_cast<MessageKind>(kind)));
         say("error",
-            fmt::format("no message of the kinds, ports, masters and channels asked for; the capture has {} (--kind)",
+            fmt::format("no message of the requested kinds, ports, masters and channels; the capture has {} (--kind)",
                         met));
         status = nothing;
     } else if (options.strict &&

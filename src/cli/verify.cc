@@ -48,7 +48,7 @@ void print_difference(const VerifiedSource& s, Output& out) {
 
 /// Prints the result for a source whose buffer wrapped, or stopped before the source ended.
 void print_wrapped(const VerifiedSource& s, bool complete, Output& out) {
-    out.print("source {}: {}\n", s.source->label(), heading(s.verdict, "equal as far as it was kept"));
+    out.print("source {}: {}\n", s.source->label(), heading(s.verdict, "equal, as far as the buffer kept it"));
     const char* const why = !s.executed.stopped   ? "the buffer wrapped: of {} ranges the last {}"
                             : !s.executed.wrapped ? "the buffer stopped early: of {} ranges {}"
                                                   : "the buffer wrapped and stopped early: of {} ranges {}";
@@ -214,7 +214,7 @@ private:
         }
         if (read_errors || say_unread(unread)) return unreadable;
         if (all.instructions == 0 && all.messages == 0 && all.wrapped) {
-            say("error", "nothing to compare: what the buffer kept holds no synchronisation (--sync, --buffer)");
+            say("error", "nothing to compare: the buffer kept no synchronisation (--sync, --buffer)");
             return static_cast<ExitStatus>(not_compared);
         }
         const Verdict verdict = all.verdict();

@@ -139,7 +139,7 @@ void Buffers::report_wiring(const Buffer& buffer) {
                                  counted(wiring.characters + wiring.bad_characters, "character")),
                      "a stop bit at the end of each character",
                      "spikes, a session that begins within a character, or too few samples a bit",
-                     "their bytes are left out; sample at least three times a bit"});
+                     "their bytes are omitted; sample at least three times a bit"});
 }
 
 /// A text that lists packets is replaced by their bytes.
@@ -151,15 +151,16 @@ bool Buffers::take_listing(const Buffer& buffer, BufferSample& sample, ExaminedB
         if (lists == nullptr) continue;
         std::optional<protocol::ListedTrace> found = lists->read_text(*text);
         if (!found) continue;
-        add_finding({Severity::warning,
-                     "text-of-packets",
-                     buffer.name,
-                     {},
-                     Offset{},
-                     fmt::format("a text with {}", found->how),
-                     "the bytes themselves",
-                     "a debugger or script printed what it read in the buffer",
-                     "--write-snapshot DIR writes the packets as the unit does; all below is about them"});
+        add_finding(
+            {Severity::warning,
+             "text-of-packets",
+             buffer.name,
+             {},
+             Offset{},
+             fmt::format("a text with {}", found->how),
+             "the bytes themselves",
+             "a debugger or script printed packets that it read from the buffer",
+             "--write-snapshot DIR writes the packets in the unit's own form; all findings below are about them"});
         for (CaptureFinding& lack : found->lacks) {
             lack.buffer = buffer.name;
             add_finding(std::move(lack));
@@ -210,7 +211,7 @@ bool Buffers::look_beyond(const Buffer& buffer, BufferSample& sample, ExaminedBu
                      fmt::format("a text with {}: {}", best->how, bytes_text(best->bytes.size())),
                      "the bytes themselves",
                      "a debugger or tool printed the buffer, or wrote it for another tool",
-                     "--write-snapshot DIR writes the bytes; all below is about them"});
+                     "--write-snapshot DIR writes the bytes; all findings below are about them"});
         if (!best->lacks.empty())
             add_finding({Severity::warning,
                          "text-lacks-bytes",
@@ -220,7 +221,7 @@ bool Buffers::look_beyond(const Buffer& buffer, BufferSample& sample, ExaminedBu
                          "the text lacks bytes: " + best->lacks,
                          "every byte of the buffer, at consecutive addresses",
                          "lines were lost or changed, or the tool could not read a part of memory",
-                         "print the buffer anew; all offsets behind the first place are too small"});
+                         "print the buffer again; all offsets after the first place are too small"});
         out.decoded = std::make_shared<const std::vector<std::uint8_t>>(best->bytes);
         out.looked_at = best->bytes.size();
         sample.pieces.front().bytes = std::move(best->bytes);
@@ -261,7 +262,7 @@ void Buffers::take_orbflow(const Buffer& buffer, coresight::Orbflow found, Buffe
                  fmt::format("{} of ORBFLOW: {}", counted(found.frames, "frame"), tags),
                  "bytes of trace units",
                  "an ORBTrace probe or orbuculum wrote the file",
-                 fmt::format("--write-snapshot DIR writes {}; all below is about them",
+                 fmt::format("--write-snapshot DIR writes {}; all findings below are about them",
                              found.framed ? "the bytes of all tags as CoreSight frames" : "the bytes of the tag")});
     if (found.damaged_frames != 0 || found.cut_bytes != 0)
         add_finding({Severity::warning,
@@ -274,7 +275,7 @@ void Buffers::take_orbflow(const Buffer& buffer, coresight::Orbflow found, Buffe
                                  bytes_text(found.cut_bytes)),
                      "frames whose bytes add up to 0",
                      "bytes were lost between the probe and the file",
-                     "their bytes are left out; packets next to them may be damaged"});
+                     "their bytes are omitted; packets next to them may be damaged"});
     out.decoded = std::make_shared<const std::vector<std::uint8_t>>(found.payload);
     out.looked_at = found.payload.size();
     sample.pieces.front().bytes = std::move(found.payload);
@@ -317,7 +318,7 @@ Taken Buffers::choose_reading(const Buffer& buffer, BufferSample& sample, Examin
                                  fmt::format(fmt::runtime(order.how), order.word_size * 8)),
                      "the byte at the lowest address first",
                      "memory was saved by words, or read by a debugger of the other byte order",
-                     "--write-snapshot DIR writes the bytes in order; all below is about them"});
+                     "--write-snapshot DIR writes the bytes in order; all findings below are about them"});
         out = before;
         sample = std::move(swapped);
         out.decoded = std::make_shared<const std::vector<std::uint8_t>>(sample.pieces.front().bytes);
@@ -387,13 +388,13 @@ void Buffers::report_frame_damage(pipeline::Damage damage, const ExaminedBuffer&
     };
     if (damage.kind == Kind::lost_frames)
         add(Severity::warning, "damaged-frames", "frames with IDs of sources",
-            "get the buffer anew; trace continues at the next synchronisation after each damage");
+            "read the buffer again; trace continues at the next synchronisation after each damage");
     else if (damage.kind == Kind::no_frame_sync && buffer.pieces == 1)
         add(Severity::note, "no-frame-sync", "a sync first",
-            buffer.frames.fsyncs == 0 ? "give the format the buffer has" : "nothing");
+            buffer.frames.fsyncs == 0 ? "give the actual format of the buffer" : "nothing");
     else if (cut)
         add(Severity::error, "cut", "a multiple of 16 bytes",
-            "copy the whole file, or read the whole buffer out, if it is still there");
+            "copy the whole file, or read out the whole buffer, if it still exists");
     else if (damage.kind == Kind::partial_frame)
         add(Severity::note, "cut-frame", "a multiple of 16 bytes", "nothing, unless the file was cut");
 }
@@ -470,9 +471,9 @@ void Buffers::report_no_id(const Buffer& buffer, const pipeline::Source& source)
                  buffer.name,
                  source.name,
                  {},
-                 fmt::format("{} lacks {}, so no byte is known to be of this source; {}", where, name,
-                             ids.empty() ? "nor is there a byte of an ID that no source has"
-                                         : fmt::format("{} {} of IDs that no source has: {}", bytes_text(bytes),
+                 fmt::format("{} lacks {}, so no byte is known to belong to this source; {}", where, name,
+                             ids.empty() ? "and there is no byte with an ID that no source has"
+                                         : fmt::format("{} {} with IDs that no source has: {}", bytes_text(bytes),
                                                        are(bytes), fmt::join(ids, ", "))),
                  fmt::format("the trace ID that the unit was programmed with, in {}", name),
                  "the register was not read out, or was left out of the description",
@@ -491,11 +492,11 @@ void Buffers::report_absent(const Buffer& buffer, const pipeline::Source& source
     const std::string_view id_register = pipeline::trace_id_register(source.registers, source.type);
     if (likely != nullptr)
         add_finding({Severity::error, "trace-id", buffer.name, source.name, first_offset(*likely).value_or(Offset{}),
-                     fmt::format("no byte of trace ID {:#04x}, but {} of {} under {:#04x}, which no source has",
+                     fmt::format("no byte of trace ID {:#04x}, but {} of {} with {:#04x}, which no source has",
                                  source.trace_id->value, bytes_text(likely->bytes), source.protocol->words().trace,
                                  likely->trace_id->value),
                      fmt::format("{}={:#04x}", id_register, likely->trace_id->value),
-                     "the ID was programmed anew, or the register was read from another unit",
+                     "the ID was programmed again, or the register was read from another unit",
                      fmt::format("write {}={:#04x} for {}", id_register, likely->trace_id->value, source.name)});
     else
         add_finding({Severity::note,

@@ -70,8 +70,8 @@ Result<capture::Capture> branch_stacks(const CaptureInput& options, std::shared_
     if (!x86_64)
         out.problems.push_back({options.capture,
                                 0,
-                                "the file does not say of which machine it is, and its few addresses fit both AArch64 "
-                                "and x86-64: AArch64 is assumed; give the program that ran (--image FILE).",
+                                "the file does not state its machine, and its few addresses fit both AArch64 and "
+                                "x86-64: AArch64 is assumed; give the program that ran (--image FILE).",
                                 {},
                                 capture::Problem::Kind::description});
     return out;

@@ -99,13 +99,14 @@ constexpr std::array dpu_words = [] {
                  Severity::error,
                  "cut",
                  {},
-                 "the file is shorter than what the unit wrote: it was cut, or the buffer not read out to its end",
+                 "the file is shorter than the data that the unit wrote: it was cut, or the buffer was not read out to "
+                 "its end",
                  "copy the whole file; the part that is there is read"},
         DpuWords{Kind::gap, Severity::warning, "damaged-entries", "entries of layout WL-1",
                  "damage, another layout or byte order, or the oldest line of a buffer that wrapped",
                  "check layout, dpu_base and the byte order in dpu.ini"},
         DpuWords{Kind::next_to_gap, Severity::warning, "doubtful-entries", "none",
-                 "entries next to bytes that are no entry may be a part of them", "waymark packets shows them"},
+                 "entries next to bytes that are not an entry may be a part of them", "waymark packets shows them"},
         DpuWords{Kind::held, Severity::note, "held", "none", "software turned TMPDIS of DP_TC on",
                  "hold for a short time"},
         DpuWords{Kind::off, Severity::note, "off", "none", "software wrote EN of DP_TC = 0 and then 1, or late",
@@ -124,7 +125,7 @@ constexpr std::array dpu_words = [] {
                  "stop the unit, and wait for TWBA, before reading"},
         DpuWords{Kind::readings, Severity::warning, "doubtful-readings",
                  "counters that go on from one reading to the next", "the trace is damaged there",
-                 "get the buffer anew; what is between their neighbours counts, as <unattributed>"},
+                 "read the buffer again; counts between the neighbouring readings are kept as <unattributed>"},
         DpuWords{Kind::wide, Severity::warning, "counter-wrap", no_wrap, "readings that are too far apart, or damage",
                  "read the counters more often (mode sample with a shorter period)"},
         DpuWords{Kind::wide_lossy, Severity::warning, "counter-loss", no_wrap, "readings are missing in between",
@@ -233,7 +234,7 @@ void add_sampling(Findings& to, const analysis::SampleCapture& capture, const an
     if (q.collided.stretches != 0)
         to.add(Severity::warning, "collision", {},
                fmt::format("{} saw collisions", counted(q.collided.stretches, "stretch", "stretches")), "none",
-               "a sample was taken while the one before was not finished, so what takes long is sampled too seldom",
+               "a sample was taken while the previous one was not finished, so long operations are sampled too rarely",
                "a larger period (-c)");
     constexpr std::uint32_t throttle = 5;
     if (const auto found = capture.data->counts.find(throttle); found != capture.data->counts.end())
@@ -253,8 +254,7 @@ void add_sampling(Findings& to, const analysis::SampleCapture& capture, const an
                "neither context packets nor switch events were recorded", "record as root, or with switch events");
     if (q.without_mapping != 0)
         to.add(Severity::note, "not-mapped", {},
-               fmt::format("{} in nothing that is known to be mapped",
-                           counted(q.without_mapping, "sample lies", "samples lie")),
+               fmt::format("{} outside every known mapping", counted(q.without_mapping, "sample lies", "samples lie")),
                "a file for each", "code that was generated, or mappings that were not recorded",
                "nothing, if it is known");
     if (q.without_address != 0) {
@@ -271,7 +271,7 @@ void add_sampling(Findings& to, const analysis::SampleCapture& capture, const an
                "treat latencies, data sources and events of caches, TLBs and prediction as the model's");
     for (const auto& [midr, erratum] : q.errata)
         to.add(Severity::note, "erratum", {}, fmt::format("erratum {}: {}", erratum.number, erratum.text), "none",
-               analysis::core_name(midr), "read shares with that in mind");
+               analysis::core_name(midr), "interpret shares accordingly");
 }
 
 }  // namespace
@@ -301,7 +301,7 @@ Result<ExaminationReport> examine_dpu(const std::filesystem::path& folder) {
     const std::filesystem::path& file = pipeline::trace_file(capture, trace);
     if (file.empty()) {
         to.add(Severity::note, "no-buffer", {}, "no buffer is named", "a buffer with entries",
-               why_nothing(capture, trace, {}), "nothing, if messages are what was wanted");
+               why_nothing(capture, trace, {}), "nothing, if only messages were wanted");
     } else {
         std::vector<std::uint8_t> dump;
         std::error_code error;

@@ -534,7 +534,7 @@ std::optional<NoTrace> no_trace_in(const BufferSample& sample) {
             return NoTrace{"text", fmt::format("a text of {}, whose numbers are not bytes of trace: {}", all, why),
                            "a line was cut or changed, or the numbers have another meaning",
                            "save the buffer's memory as a binary file, or print all of its bytes"};
-        return NoTrace{"text", fmt::format("a text of {}, and no numbers that could be bytes of trace", all),
+        return NoTrace{"text", fmt::format("a text of {}, but no numbers that could be bytes of trace", all),
                        "another file was named, or what a tool printed", "save the buffer's memory as a binary file"};
     }
     if (sample.bytes() < least) return {};

@@ -93,8 +93,8 @@ void DamageOfBuffer::look_for(const ExaminedBuffer& buffer, const BufferSample& 
             add_finding(report_.sources[i], Severity::warning, "packets-cut-in-two", cuts[i].first,
                         fmt::format("{} of packets that were cut in two where frames were lost",
                                     counted(cuts[i].bytes, "byte")),
-                        "whole packets", "the other findings about this buffer's frames say what was lost",
-                        "get the buffer anew; trace continues at the next synchronisation after each damage");
+                        "whole packets", "the other findings about this buffer's frames show what was lost",
+                        "read the buffer again; trace continues at the next synchronisation after each damage");
     for (const pipeline::Damage& damage : pipeline::stray_damage(all)) report_damage(damage);
     report_unknown_ids(buffer, all.strays);
 }
@@ -114,7 +114,7 @@ void DamageOfBuffer::report_damage(const pipeline::Damage& damage) {
                                                   : "IDs 0x01 to 0x6f, padding of zeros, and triggers (0x7d) that "
                                                     "name a source",
                  damage.means,
-                 "get the buffer anew; trace continues at the next synchronisation after each damage"});
+                 "read the buffer again; trace continues at the next synchronisation after each damage"});
 }
 
 void DamageOfBuffer::report_stream(const ExaminedBuffer& buffer, const pipeline::StreamReport& stream, Offset base,
@@ -137,7 +137,7 @@ void DamageOfBuffer::report_stream(const ExaminedBuffer& buffer, const pipeline:
     if (damage)
         add_finding(*source, Severity::warning, "silence", base + damage->first.value, damage->found,
                     "a source that ends between two packets, or where recording stops", damage->means,
-                    "get the buffer anew: bytes of this source are missing, or are taken for others'");
+                    "read the buffer again: bytes of this source are missing, or are assigned to other sources");
     else if (const auto& cut = gaps[static_cast<unsigned>(GapReason::incomplete_packet)]; whole && cut.bytes != 0)
         add_finding(*source, Severity::note, "cut-packet", base + cut.first.value,
                     fmt::format("the last {} {} a packet that is cut off", bytes_text(cut.bytes),
@@ -155,7 +155,7 @@ void DamageOfBuffer::report_unknown_ids(const ExaminedBuffer& buffer, const std:
         add_finding(source, Severity::warning, "unknown-id", first_offset(source),
                     fmt::format("{} of trace ID {:#04x}: {}", bytes_text(source.bytes), source.trace_id->value,
                                 name(source.identity.protocol)),
-                    "IDs of described sources only", "a source was left out of the description, or has another ID",
+                    "IDs of described sources only", "a source is missing from the description, or has another ID",
                     source.identity.protocol != nullptr && source.identity.protocol->trace_id()
                         ? fmt::format("describe it: a device with {}={:#04x}",
                                       source.identity.protocol->trace_id()->register_name, source.trace_id->value)

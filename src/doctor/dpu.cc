@@ -101,8 +101,7 @@ std::string why_nothing(const capture::DpuCapture& capture, const pipeline::DpuT
         return fmt::format("{}; waymark packets {} lists its messages, and --nexus mirror records both", before,
                            shell_file(folder));
     };
-    if (trace.nexus)
-        return messages("the messages of the Nexus interface hold nothing but padding and what is not understood");
+    if (trace.nexus) return messages("the messages of the Nexus interface contain only padding and unknown messages");
     const std::string file = capture.buffer.filename().string();
     const auto tc = from_value<dpu::DpTc>(value_of(capture, "DP_TC").value_or(0));
     if (value_of(capture, "DP_TC") && tc.nxmode == static_cast<std::uint8_t>(dpu::NexusMode::only))

@@ -47,10 +47,10 @@ public:
                 const capture::Module& m = capture_.modules.modules[i];
                 if (images_[i] || m.file != c.file || m.build_id != c.build_id) continue;
                 return is(m, image) ? fmt::format(
-                                          "{}: {} was built again while the program ran, and no build ID says which of "
-                                          "its builds was there when",
+                                          "{}: {} was built again while the program ran, and no build ID shows which "
+                                          "of its builds was there when",
                                           path, m.file)
-                                    : fmt::format("{}: it is another build than {}, of which {} says that it is a copy",
+                                    : fmt::format("{}: it is not the build of {}, although {} states that it is a copy",
                                                   path, m.file, capture::module_map_file);
             }
         }
@@ -177,17 +177,18 @@ std::string turns_not_known(const capture::DpuCapture& capture, const analysis::
     const std::string& clock = capture.modules.clock;
     std::string why;
     if (capture.modules.empty())
-        why = fmt::format("{}: programs lie at one address, and there is no {} that says when", capture.path.string(),
+        why = fmt::format("{}: programs are at one address, and there is no {} that states when", capture.path.string(),
                           capture::module_map_file);
     else if (clock != capture::trace_bytes_clock)
         why = fmt::format("{}: files took turns at one address, by a clock ({}) that the trace does not have", map,
                           clock.empty() ? "not named" : clock);
     else
         why = fmt::format(
-            "{}: files took turns at one address, and dpu.ini does not say how much trace came before "
-            "what is left (DP_TSA, DP_TEA, DP_TW and lines_written)",
+            "{}: files took turns at one address, and dpu.ini does not state how much trace came before the remaining "
+            "trace (DP_TSA, DP_TEA, DP_TW and lines_written)",
             map);
-    return fmt::format("{}: what ran there is in rows such as {}. Record again for their names", why, zones.front());
+    return fmt::format("{}: the code that ran there is in rows such as {}. Record again for their names", why,
+                       zones.front());
 }
 
 }  // namespace waymark::doctor

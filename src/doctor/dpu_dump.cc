@@ -51,7 +51,7 @@ Result<std::vector<std::string>> write_dpu_dump(const std::string& registers, co
     for (const auto& [offset, value] : values)
         if (offset < dpu::DpTd::offset)
             c.registers.push_back({std::string(dpu::Registers::find(offset)->name), value, {}});
-    if (!others.empty()) out.push_back(fmt::format("not registers of a DPU, and left out: {}", others));
+    if (!others.empty()) out.push_back(fmt::format("not registers of a DPU, so omitted: {}", others));
     if (!values.contains(dpu::DpTc::offset))
         return Error{
             Errc::usage,

@@ -172,13 +172,14 @@ std::vector<DpuTable> DpuView::parts(std::uint64_t limit, std::vector<std::strin
     if (view == "ranges") {
         out.push_back(tables.ranges(range_names_, setup_.ranges));
         if (range_names_.empty()) notes.emplace_back("no range given: --range 0x8000-0x9000 or --range FUNCTION");
-        if (!out.back().sum) notes.emplace_back("ranges overlap, and what lies in two is in both rows");
+        if (!out.back().sum) notes.emplace_back("ranges overlap, and counts in two of them are in both rows");
         if (!costs().knows_stays()) notes.push_back(tables.needs("FLOW", "flow"));
     }
     if (view == "timeline") {
         out.push_back(tables.timeline(most));
         if (!out.back().sum && costs().knows_stays())
-            notes.emplace_back("the rows do not hold all counts: 'waymark dpu tasks' shows the rest in angle brackets");
+            notes.emplace_back(
+                "the rows do not contain all counts: 'waymark dpu tasks' shows the rest in angle brackets");
     }
     if (report || view == "loops") {
         out.push_back(tables.loops(most));

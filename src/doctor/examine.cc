@@ -170,7 +170,7 @@ private:
             source, Severity::warning, "no-synchronisation", first_offset(source),
             fmt::format("no synchronisation of a trace unit in {}", bytes_text(source.bytes)),
             "an A-sync, which units send every 256 to 4,096 bytes as they are mostly programmed",
-            fmt::format("{}, another unit sent the bytes, or they are no trace",
+            fmt::format("{}, another unit sent the bytes, or they are not trace",
                         is_short ? "the dump is shorter than the distance between two synchronisations"
                                  : "the unit synchronises only where it is enabled (its distance is 0), and the sink "
                                    "overwrote that"),
@@ -290,7 +290,7 @@ private:
                      Offset{},
                      "no trace: " + buffer.no_trace,
                      "bytes of a trace unit",
-                     "memory that was cleared, and something else wrote to it; a unit's trace is dense where it is",
+                     "memory that was cleared, and something else wrote to it; a unit's trace is dense",
                      "check the address of the dump, and that unit, funnel and sink were enabled; record again"});
     }
 

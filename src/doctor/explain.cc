@@ -338,7 +338,7 @@ public:
 };
 
 std::string not_measured(std::string_view unit, const std::string& why) {
-    return fmt::format("what {} takes was not measured: {}", unit, why);
+    return fmt::format("the effect of {} was not measured: {}", unit, why);
 }
 
 /// Adds a remark to a source about the size of its trace, unless another source has the same remark.
@@ -368,7 +368,7 @@ void measure(const pipeline::Session& session, std::vector<ExplainedSource>& out
             for (const std::string& why : pipeline::read_errors(session, of))
                 remark(out, *it,
                        packets.bytes == 0 ? not_measured("an instruction", why)
-                                          : "what it took is measured on a part of the trace: " + why);
+                                          : "the effect is measured on a part of the trace: " + why);
         };
         lacks(report);
         if (packets.bytes == 0) continue;
@@ -401,8 +401,7 @@ Result<std::optional<TraceCost>> dpu_cost(const std::string& path, std::vector<s
     EntryTotals sink;
     WM_ASSIGN_OR_RETURN(const pipeline::DpuDecoded decoded,
                         pipeline::decode_dpu(input.trace(), input.trace_bytes(), sink));
-    if (input.is_cut(decoded))
-        remarks.push_back("what it took is measured on a part of the trace: " + input.cut_text());
+    if (input.is_cut(decoded)) remarks.push_back("the effect is measured on a part of the trace: " + input.cut_text());
     std::optional<TraceCost> out;
     if (decoded.totals.entry_bytes == 0) return out;
     TraceCost& c = out.emplace();
@@ -515,9 +514,8 @@ Result<std::vector<ExplainedSource>> explain_samples(const open::Container& cont
         c.units += s.totals.records;
     }
     for (const Error& error : totals.errors)
-        out.front().remarks.push_back(c.bytes == 0
-                                          ? not_measured("a sample", error.message)
-                                          : "what it took is measured on a part of the trace: " + error.message);
+        out.front().remarks.push_back(c.bytes == 0 ? not_measured("a sample", error.message)
+                                                   : "the effect is measured on a part of the trace: " + error.message);
     // If one unit had several events, the file does not tell which event a record belongs to.
     if (c.bytes != 0 && out.size() == 1) out.front().cost = std::move(c);
     return out;
@@ -565,9 +563,9 @@ Result<ExplainedSource> explain_settings(const std::vector<flow::RegisterSetting
     if (protocol == nullptr)
         return Error{Errc::usage,
                      settings.empty()
-                         ? fmt::format("no registers are given; the units that are explained: {}", explained_units())
-                         : fmt::format("{}: {} is no register of a unit that is explained: {}", settings.front().where,
-                                       settings.front().name, explained_units())};
+                         ? fmt::format("no registers are given; explained are the units {}", explained_units())
+                         : fmt::format("{}: {} is not a register of a unit that is explained: {}",
+                                       settings.front().where, settings.front().name, explained_units())};
     return explain_unit(*protocol, settings, core);
 }
 
@@ -657,22 +655,25 @@ Result<std::vector<ExplainedSource>> explain_registers(const GivenRegisters& giv
         } else if (device->sink) {
             const auto kind = kind_of_device(*device->sink);
             if (!kind)
-                return Error{Errc::unsupported,
-                             fmt::format("{}: '{}' is no trace buffer that is explained; ETB, TMC-ETB, TMC-ETF and "
-                                         "TMC-ETR are",
-                                         file.name, device->sink->type)};
+                return Error{
+                    Errc::unsupported,
+                    fmt::format(
+                        "{}: '{}' is not a trace buffer that is explained; ETB, TMC-ETB, TMC-ETF and TMC-ETR are",
+                        file.name, device->sink->type)};
             out.push_back(explain_sink(*device->sink, *kind, false));
         } else {
-            return Error{Errc::unsupported, fmt::format("{}: it describes no trace source and no trace buffer; give "
-                                                        "the file of one, or the folder",
-                                                        file.name)};
+            return Error{
+                Errc::unsupported,
+                fmt::format(
+                    "{}: it describes neither a trace source nor a trace buffer; give the file of one, or the folder",
+                    file.name)};
         }
     }
     const bool more = !others.files.empty() || !others.settings.empty();
     if (more && (sources.size() > 1 || !out.empty()))
         return Error{Errc::usage,
-                     "further registers can be given together with one trace source's file only, and with no trace "
-                     "buffer's; leave them out"};
+                     "further registers can only be given together with the file of one trace source, and without the "
+                     "file of a trace buffer; leave them out"};
     if (sources.empty() && out.empty()) {
         WM_ASSIGN_OR_RETURN(ExplainedSource unit, explain_one(given, core));
         out.push_back(std::move(unit));

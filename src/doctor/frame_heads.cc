@@ -55,7 +55,7 @@ void Buffers::take_half_syncs_out(const Buffer& buffer, BufferSample& sample, Ex
                      counted(found->count, "half sync")),
          "full syncs, which show where a frame begins",
          "the trace port was not programmed to send them (FSCR), or the recording is shorter than their distance",
-         "--write-snapshot DIR writes the frames; all below is about them"});
+         "--write-snapshot DIR writes the frames; all findings below are about them"});
     replace(std::move(found->frames), sample, out);
 }
 
@@ -81,7 +81,7 @@ std::optional<Taken> Buffers::take_frames_without_ids(const Buffer& buffer, Buff
                                  bytes_text(found->size()), name(identity.protocol)),
                      "an ID before the data, and again in the eighth frame at the latest",
                      "the buffer wrapped, its only source was named once, and that ID was overwritten",
-                     "--write-snapshot DIR writes the bytes of the source; all below is about them"});
+                     "--write-snapshot DIR writes the bytes of the source; all findings below are about them"});
         replace(std::move(*found), sample, out);
         out.format = Buffer::Format::source_data;
         return taken;

@@ -184,7 +184,7 @@ std::string why_no_frames(const Taken& taken) {
     const std::uint64_t forbidden = taken.frames.lost[static_cast<unsigned>(GapReason::framing)];
     if (ids <= plausible && reserved == 0 && forbidden == 0) return {};
     return fmt::format(
-        "as CoreSight frames they would be of {}, {} of them under reserved ones, and {} in frames that cannot be",
+        "read as CoreSight frames they belong to {}, {} of them to reserved ones, and {} are in invalid frames",
         counted(static_cast<std::uint64_t>(ids), "trace ID"), bytes_text(reserved), bytes_text(forbidden));
 }
 
@@ -291,22 +291,23 @@ Taken FramingChoice::hold_against(const Buffer& buffer, const BufferSample& samp
     const std::uint64_t as_guessed = recognised(other);
     if (as_guessed <= as_declared) return declared;
     const Offset at = declared.frames.first_forbidden.value_or(Offset{});
-    add_finding({Severity::error,
-                 "framing",
-                 buffer.name,
-                 {},
-                 at,
-                 fmt::format("parsed as {}, {} of {} examined belong to a source of a known protocol; as {}, {} do",
-                             capture::name(buffer.format), as_declared, bytes_text(out.looked_at),
-                             capture::name(guessed), as_guessed),
-                 fmt::format("format={}", capture::name(guessed)),
-                 guessed == Buffer::Format::source_data
-                     ? "the formatter was in bypass, or something took the frames apart already"
-                     : "the formatter was on",
-                 buffer.container ? "the AUX records, which contain the format, are missing or wrong: copy the whole "
-                                    "file again, or record again"
-                                  : fmt::format("set format={} for the buffer in trace.ini, if there is one",
-                                                capture::name(guessed))});
+    add_finding(
+        {Severity::error,
+         "framing",
+         buffer.name,
+         {},
+         at,
+         fmt::format("parsed as {}, {} of {} examined belong to a source of a known protocol; parsed as {}, {} do",
+                     capture::name(buffer.format), as_declared, bytes_text(out.looked_at), capture::name(guessed),
+                     as_guessed),
+         fmt::format("format={}", capture::name(guessed)),
+         guessed == Buffer::Format::source_data
+             ? "the formatter was in bypass, or something took the frames apart already"
+             : "the formatter was on",
+         buffer.container
+             ? "the AUX records, which contain the format, are missing or wrong: copy the whole "
+               "file again, or record again"
+             : fmt::format("set format={} for the buffer in trace.ini, if there is one", capture::name(guessed))});
     out.format = guessed;
     return other;
 }

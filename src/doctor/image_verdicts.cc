@@ -260,7 +260,7 @@ void ImageTrials::find_unseen_code(ExaminedSource& source, const ImageVerdict& v
     CaptureFinding finding;
     finding.severity = Severity::warning;
     finding.kind = "unseen-code";
-    finding.found = totals.untraced != 0 ? fmt::format("{} whose way the trace omits, with {}",
+    finding.found = totals.untraced != 0 ? fmt::format("{} whose path the trace omits, with {}",
                                                        counted(totals.untraced, "stretch", "stretches"),
                                                        counted(totals.unseen_instructions, "instruction"))
                                          : fmt::format("{} without an address", counted(unplaced, "waypoint"));
@@ -354,7 +354,7 @@ void ImageTrials::judge_image(ExaminedSource& source, const std::vector<Stretch>
         verdict.kind = ImageVerdict::Kind::other_build;
         verdict.why = fmt::format("its build ID is {}; {}", mapping.build_id,
                                   mapping.build_id_there.empty()
-                                      ? "no file that was mapped while the trace was taken has that"
+                                      ? "no file with this build ID was mapped while the trace was taken"
                                       : "that of the file of this name that ran is " + mapping.build_id_there);
         return;
     }
@@ -414,7 +414,7 @@ void ImageTrials::report() const {
             add_finding(source, Severity::note, std::string(idle_source), source.identity.first_sync,
                         fmt::format("{} of synchronisation, and no branch", bytes_text(source.bytes)),
                         "trace of what ran",
-                        "the core ran nothing while it was traced, or was outside of what is traced",
+                        "the core ran nothing while it was traced, or only code that is excluded from the trace",
                         "nothing, if the core was idle");
             continue;
         }
@@ -497,11 +497,12 @@ void ImageTrials::report_image(const ExaminedSource& source, const ImageVerdict&
         add_finding(source, Severity::error, "image-unreadable", {}, v.why, "an ELF file or a raw dump",
                     "the file cannot be used", "name another file");
     if (v.kind == Kind::in_part)
-        add_finding(source, Severity::warning, "image-in-part", v.trial.first->offset,
-                    fmt::format("{}: {} in {}, first: {}", v.image, counted(v.trial.contradictions, "contradiction"),
-                                counted(ranges, "range"), source.identity.protocol->sentence(v.trial.first->what)),
-                    "none", "code that was modified in memory, damaged trace, or another version of the program",
-                    "get the buffer anew if the trace is damaged; else give the code as it was with a further --image");
+        add_finding(
+            source, Severity::warning, "image-in-part", v.trial.first->offset,
+            fmt::format("{}: {} in {}, first: {}", v.image, counted(v.trial.contradictions, "contradiction"),
+                        counted(ranges, "range"), source.identity.protocol->sentence(v.trial.first->what)),
+            "none", "code that was modified in memory, damaged trace, or another version of the program",
+            "read the buffer again if the trace is damaged; otherwise give the unmodified code with a further --image");
     if ((v.kind == Kind::matches || v.kind == Kind::in_part) && v.trial.totals.no_memory != 0)
         add_finding(source, Severity::note, "image-partial", v.trial.first_no_memory,
                     fmt::format("{}: execution went {} to addresses that it does not contain, first to {:#010x}",

@@ -70,7 +70,7 @@ void MissingMemory::report(const std::filesystem::path& file, const Lack& lack) 
                  {},
                  {},
                  std::move(found),
-                 "the whole file that the description names",
+                 "the whole file that trace.ini names",
                  "it was not copied with the capture, or was cut",
                  "copy it into the capture's folder, or give the program that ran with --image FILE[@ADDRESS]"});
 }

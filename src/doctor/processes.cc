@@ -47,7 +47,7 @@ void ProcessFindings::report() const {
                      {},
                      {},
                      damage.found + looked_at,
-                     uncertain ? "one file at an address within an AUX range" : "the code of all that ran",
+                     uncertain ? "one file for each address within an AUX range" : "all code that ran",
                      uncertain
                          ? "the maps of the process changed within the range, and the time of a change is known no "
                            "better than by AUX range"
@@ -70,7 +70,7 @@ void ProcessFindings::report(const capture::Problem& problem) const {
                                 found,
                                 "all trace of the run",
                                 "it was lost while it was recorded, or the file was cut or damaged",
-                                advice + "; take what did not run as not observed"});
+                                advice + "; code that did not run counts as not observed"});
         case Kind::not_traced:
             return add_finding({Severity::warning,
                                 "not-traced",
@@ -78,10 +78,10 @@ void ProcessFindings::report(const capture::Problem& problem) const {
                                 {},
                                 {},
                                 found,
-                                "a unit that traces all of the run",
+                                "a unit that traces the whole run",
                                 "it was programmed so",
-                                "take what did not run as not observed, and compare shares; record without strobing "
-                                "for counts"});
+                                "treat code that did not run as not observed, and compare shares; record without "
+                                "strobing for counts"});
         case Kind::damage:
             return add_finding({Severity::error,
                                 "damaged-file",
@@ -101,7 +101,7 @@ void ProcessFindings::report(const capture::Problem& problem) const {
                                 {},
                                 found,
                                 "the mapped files, which contain the code that ran",
-                                "the files are on the recorded machine, not here, or have no build ID",
+                                "the files are on the recorded machine and not here, or have no build ID",
                                 advice + "; the findings image-missing list those that ran, with the cost of each"});
         case Kind::description:
             return add_finding({Severity::warning,

@@ -112,7 +112,7 @@ Result<std::vector<NamedRegister>> registers_called(std::string_view name) {
     if (!out.empty()) return out;
     if (!without_field.empty()) return Error{Errc::not_found, fmt::format("{}: {}", name, without_field)};
     return Error{Errc::not_found,
-                 fmt::format("{}: no unit has a register of that name; docs/registers/ lists them", name)};
+                 fmt::format("{}: no unit has a register with that name; docs/registers/ lists them", name)};
 }
 
 std::string document_of(const UnitReference& unit) {

@@ -178,8 +178,8 @@ Result<Decoded> decode_written(const fs::path& folder) {
 Status write_inferred(const ExaminationReport& report, const fs::path& folder) {
     if (std::none_of(report.sources.begin(), report.sources.end(), is_written))
         return Error{Errc::usage,
-                     fmt::format("there is no source of {} and none of messages, so there is no snapshot to write; "
-                                 "samples of a profile are read without a snapshot (waymark spe records FILE)",
+                     fmt::format("no source sends {}, and none messages, so there is no snapshot to write; samples of "
+                                 "a profile are read without a snapshot (waymark spe records FILE)",
                                  pipeline::decoded_trace())};
     std::error_code error;
     if (fs::exists(folder, error) && !(fs::is_directory(folder, error) && fs::is_empty(folder, error)))

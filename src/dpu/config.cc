@@ -32,10 +32,12 @@ std::string EonceSetup::missing(TraceMode mode) const {
 
 Status ModelConfig::check() const {
     if (dpu_base % flag_page_bytes != 0)
-        return Error{Errc::unsupported,
-                     fmt::format("the base address {:#x} of the unit is not a multiple of {}: flags derive from it",
-                                 dpu_base, flag_page_bytes),
-                     {}};
+        return Error{
+            Errc::unsupported,
+            fmt::format(
+                "the base address {:#x} of the unit is not a multiple of {}: the unit computes its flags from it",
+                dpu_base, flag_page_bytes),
+            {}};
     if (choices.bus_cycles_per_line == 0)
         return Error{Errc::unsupported, "bus_cycles_per_line is 0; a line takes at least one cycle", {}};
     if ((eonce.texec || eonce.tmark) && eonce.counters() != 0)

@@ -55,15 +55,14 @@ private:
                  "write 1 to DP_TC.EN, after all other registers are set", "3.4");
         if (tc.tmpdis)
             find(TraceEffect::stops, DpTc::name, "TMPDIS",
-                 "DP_TC.TMPDIS is 1: tracing is held, and what happens meanwhile has no entry", "write 0 to it",
-                 "5.10");
+                 "DP_TC.TMPDIS is 1: tracing is held, and events of that time have no entry", "write 0 to it", "5.10");
         if (tc.tmode >= trace_modes)
             find(TraceEffect::stops, DpTc::name, "TMODE",
                  fmt::format("DP_TC.TMODE is {}, a reserved mode, which traces nothing", tc.tmode),
                  fmt::format("write EN = 0 first, then a mode from 0 to {}", trace_modes - 1), "3.4");
         if (tc.nexus_mode() == NexusMode::only)
             find(TraceEffect::may, DpTc::name, "NXMODE",
-                 "DP_TC.NXMODE is 3: all trace goes to the Nexus interface, and the trace buffer stays as it is",
+                 "DP_TC.NXMODE is 3: all trace goes to the Nexus interface, and the trace buffer does not change",
                  "write EN = 0 first, then NXMODE = 1 for both, or 0 for the buffer alone", "5.8");
     }
 
@@ -113,7 +112,7 @@ private:
             if (!compared) return;
             ids += ids.empty() ? "" : " and ";
             ids += build_.asked(reg) ? fmt::format("{} {} ({})", what, value, reg)
-                                     : fmt::format("the {} of {}, which was not given", what, reg);
+                                     : fmt::format("the {} of {}, which is not given", what, reg);
         };
         id(compare != IdCompare::data, DpRpid::name, "program ID", r_.rpid.value);
         id(compare != IdCompare::program, DpRdid::name, "data ID", r_.rdid.value);
@@ -127,10 +126,10 @@ private:
         const bool single = build_.given(DpTc::name) && r_.tc.vtb_mode() == VtbMode::single_address;
         if (single) {
             if (build_.asked(DpTw::name))
-                find(
-                    TraceEffect::note, DpTc::name, "VTBWM",
-                    fmt::format("DP_TC.VTBWM is 1: every line goes to {:#010x}, over the line before", to_value(r_.tw)),
-                    "", "5.7");
+                find(TraceEffect::note, DpTc::name, "VTBWM",
+                     fmt::format("DP_TC.VTBWM is 1: every line is written to {:#010x}, over the previous line",
+                                 to_value(r_.tw)),
+                     "", "5.7");
             return;
         }
         const bool first = build_.asked(DpTsa::name), last = build_.asked(DpTea::name), at = build_.asked(DpTw::name);
@@ -148,10 +147,9 @@ private:
             build_.asked(DpTer::name) &&
             (to_value(r_.ter) < to_value(r_.tsa) || to_value(r_.ter) > to_value(r_.tea) + (line_bytes - 1)))
             find(TraceEffect::note, DpTer::name, "",
-                 fmt::format(
-                     "DP_TER {:#x} lies outside the buffer: its readout is never asked for, and the oldest trace "
-                     "is overwritten",
-                     to_value(r_.ter)),
+                 fmt::format("DP_TER {:#x} lies outside the buffer: its readout is never requested, and the oldest "
+                             "trace is overwritten",
+                             to_value(r_.ter)),
                  "write an address inside the buffer", "5.7");
     }
 
@@ -196,7 +194,7 @@ private:
         else if (control.tenm == 0)
             text = fmt::format("{} is never enabled: {}.{}ENM is 0", name(event), reg, t);
         else if (!has_readings(mode))
-            text = fmt::format("counts {}, but mode {} writes no counters unless SAMPLE is asked for", name(event),
+            text = fmt::format("counts {}, but mode {} writes no counters unless SAMPLE is written", name(event),
                                name(mode));
         else
             counts = true;

@@ -103,9 +103,8 @@ void Model::Unit::write_trace_control(std::uint32_t value, const CycleInput& in)
         // A write that turns tracing off with 0 in all other fields does not request a new mode.
         const bool plain_off = !next.en && next.tmode == 0 && next.vtbwm == 0 && !next.tids && next.nxmode == 0;
         if (kept != next && !plain_off)
-            report(
-                DpTc::offset,
-                "TMODE, VTBWM, TIDS and NXMODE stay as they are while EN is 1; write EN = 0 first, then the new mode");
+            report(DpTc::offset,
+                   "TMODE, VTBWM, TIDS and NXMODE cannot change while EN is 1; write EN = 0 first, then the new mode");
         next = kept;
     }
     if (next.idflt != old.idflt && compressor_.pending()) flush_compressor();
@@ -161,8 +160,7 @@ void Model::Unit::write_trace_control(std::uint32_t value, const CycleInput& in)
         if (honours_sample(next))
             sample_queued_ = true;
         else
-            report(DpTc::offset,
-                   "SAMPLE does nothing now: it asks for EN = 1, TMPDIS = 0 and a TMODE other than USERRAW");
+            report(DpTc::offset, "SAMPLE does nothing now: it needs EN = 1, TMPDIS = 0 and a TMODE other than USERRAW");
     }
 }
 

@@ -54,7 +54,7 @@ void add_tracing(const Registers& r, std::vector<std::string>& out) {
         out.push_back(fmt::format("the buffer is {:#010x} to {:#010x}, {}{}", first, last + 31,
                                   waymark::counted(std::uint64_t{last} - first + 32, "byte"),
                                   r.tc.vtb_mode() == VtbMode::trace_event_request
-                                      ? fmt::format("; its readout is asked for at {:#010x}", to_value(r.ter))
+                                      ? fmt::format("; its readout is requested at {:#010x}", to_value(r.ter))
                                       : "; it wraps"));
     if (r.tc.uden) out.emplace_back("writes to DP_TD make entries in every mode");
     if (r.tc.idflt) out.emplace_back("only events of the reference task make entries");

@@ -103,8 +103,8 @@ public:
         out.lost_bytes = best_lost;
         if (never_written != 0)
             out.facts.push_back({"never written", counted(never_written, "byte"), protocol::Certainty::likely,
-                                 "lines of zeros before or behind the trace: software clears the buffer, and no trace "
-                                 "has a line of zeros"});
+                                 "lines of zeros before or behind the trace: software clears the buffer, and trace "
+                                 "contains no line of zeros"});
         out.facts.push_back({"byte order", order,
                              other_flags * 16 < best_flags ? protocol::Certainty::proven : protocol::Certainty::assumed,
                              fmt::format("{}, in the other order {}", counted(best_flags, "trace flag"), other_flags)});
@@ -114,27 +114,27 @@ public:
                                                      const std::vector<Stretch>& stretches,
                                                      std::string_view buffer) const override {
         std::vector<CaptureFinding> out = protocol::lost_bytes_findings(
-            identity, stretches, "entry", "entries", "entries of layout WL-1", "get the buffer anew, if it matters");
-        out.push_back({Severity::error,
-                       "no-description",
-                       {},
-                       {},
-                       {},
-                       "words of a trace buffer without the unit's registers",
-                       "a folder with a dpu.ini",
-                       "how the unit was programmed, and where in the buffer its oldest word is, is not in the words",
-                       fmt::format("put {} into a folder with a dpu.ini that names it and gives the registers "
-                                   "(docs/spec/dpu.md, 7.5): waymark profile, report and dpu read that. waymark doctor "
-                                   "REGISTERS {} --write-snapshot DIR makes one of a text of the registers",
-                                   buffer, buffer)});
+            identity, stretches, "entry", "entries", "entries of layout WL-1", "read the buffer again, if it matters");
+        out.push_back(
+            {Severity::error,
+             "no-description",
+             {},
+             {},
+             {},
+             "words of a trace buffer without the unit's registers",
+             "a folder with a dpu.ini",
+             "the words show neither how the unit was programmed nor where in the buffer the oldest word is",
+             fmt::format("put {} into a folder with a dpu.ini that names it and gives the registers (docs/spec/dpu.md, "
+                         "7.5): waymark profile, report and dpu read that folder. waymark doctor REGISTERS {} "
+                         "--write-snapshot DIR makes such a folder from a text of the registers",
+                         buffer, buffer)});
         return out;
     }
     [[nodiscard]] std::string how_to_read(std::string_view file) const override {
         return fmt::format(
-            "{} holds words of a Debug and Profiling Unit (DPU), which mean something only with its "
-            "registers. Put it into a folder with a dpu.ini that names it and gives them "
-            "(docs/spec/dpu.md, 7.5), and name that folder; waymark doctor REGISTERS {} --write-snapshot DIR makes one "
-            "of a text of the registers",
+            "{} contains words of a Debug and Profiling Unit (DPU), which cannot be read without its registers. Put it "
+            "into a folder with a dpu.ini that names it and gives them (docs/spec/dpu.md, 7.5), and name that folder; "
+            "waymark doctor REGISTERS {} --write-snapshot DIR makes such a folder from a text of the registers",
             file, file);
     }
     [[nodiscard]] std::string next_step(std::string_view) const override {

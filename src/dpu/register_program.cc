@@ -75,7 +75,7 @@ Result<std::uint32_t> field_value(std::string_view where, const Field& field, st
     const auto value = number(text);
     if (!value) return bad(fmt::format("{}.{} wants a number{}, not {}", where, field.name, list, shown(text)));
     if (*value >> field.width() != 0)
-        return bad(fmt::format("{}.{} has {} bit{} and does not hold {}", where, field.name, field.width(),
+        return bad(fmt::format("{}.{} has {} bit{}, which cannot contain {}", where, field.name, field.width(),
                                field.width() == 1 ? "" : "s", shown(text)));
     return static_cast<std::uint32_t>(*value);
 }
@@ -87,8 +87,9 @@ public:
 
     Status at(std::uint64_t cycle) {
         if (cycle < cycle_)
-            return bad(fmt::format(
-                "cycle {} lies before cycle {} of a write above; put writes in order of their cycles", cycle, cycle_));
+            return bad(
+                fmt::format("cycle {} lies before cycle {} of an earlier write; put writes in order of their cycles",
+                            cycle, cycle_));
         cycle_ = cycle;
         return Nothing{};
     }
@@ -97,7 +98,7 @@ public:
         about_ =
             offset && *offset <= 0xffff ? Registers::find(static_cast<std::uint32_t>(*offset)) : Registers::find(name);
         if (!about_)
-            return bad(fmt::format("{} is no register of the unit; there are {}", shown(name), Registers::names()));
+            return bad(fmt::format("{} is not a register of the unit; it has {}", shown(name), Registers::names()));
         if (about_->access == Permission::read_only) return bad(fmt::format("{} can only be read", about_->name));
         value_ = 0;
         fields_ = Registers().fields(about_->offset);
@@ -107,7 +108,7 @@ public:
     Status whole(std::string_view text) {
         const auto value = number(text);
         if (!value || *value > 0xffffffffU)
-            return bad(fmt::format("{} wants a number of 32 bits, such as 0x00200085, or fields such as {}, not {}",
+            return bad(fmt::format("{} needs a number of 32 bits, such as 0x00200085, or fields such as {}, not {}",
                                    about_->name, example(), shown(text)));
         value_ = static_cast<std::uint32_t>(*value);
         return Nothing{};
@@ -161,7 +162,7 @@ Status read_plain(std::string_view text, Collector& out) {
     std::string_view word = next_word(text, blanks);
     if (word.starts_with('@')) {
         const auto cycle = number(word.substr(1));
-        if (!cycle) return bad(fmt::format("a cycle is written such as @5000, not {}", shown(word)));
+        if (!cycle) return bad(fmt::format("a cycle is written as in @5000, not {}", shown(word)));
         WM_RETURN_IF_ERROR(out.at(*cycle));
         word = next_word(text, blanks);
     }
@@ -179,11 +180,11 @@ Status read_plain(std::string_view text, Collector& out) {
     if (value.find('=') == value.npos) {
         WM_RETURN_IF_ERROR(out.whole(value));
         if (const std::string_view more = next_word(text, blanks); !more.empty())
-            return bad(fmt::format("there is {} after the value; write one register on a line", shown(more)));
+            return bad(fmt::format("{} follows the value; write one register on a line", shown(more)));
     } else {
         for (; !value.empty(); value = next_word(text, blanks)) {
             const std::size_t equals = value.find('=');
-            if (equals == value.npos) return bad(fmt::format("a field is written such as EN=1, not {}", shown(value)));
+            if (equals == value.npos) return bad(fmt::format("a field is written as in EN=1, not {}", shown(value)));
             WM_RETURN_IF_ERROR(out.field(value.substr(0, equals), value.substr(equals + 1)));
         }
     }
@@ -216,9 +217,9 @@ Status read_json(std::string_view text, Collector& out) {
     if (!twice.empty()) return bad(fmt::format("{} is given twice", shown(twice)));
     for (const auto& [key, value] : object.items())
         if (key != "at" && key != "register" && key != "value" && key != "fields")
-            return bad(fmt::format("{} is no key of a write; there are at, register, value, fields", shown(key)));
+            return bad(fmt::format("{} is not a key of a write; the keys are at, register, value, fields", shown(key)));
     if (object.contains("at")) {
-        if (!object["at"].is_number_unsigned()) return bad("'at' is not a number of a cycle");
+        if (!object["at"].is_number_unsigned()) return bad("'at' is not the number of a cycle");
         WM_RETURN_IF_ERROR(out.at(object["at"].get<std::uint64_t>()));
     }
     if (!object.contains("register") || !object["register"].is_string())
@@ -229,7 +230,7 @@ Status read_json(std::string_view text, Collector& out) {
         WM_ASSIGN_OR_RETURN(const std::string value, json_text("value", object["value"]));
         WM_RETURN_IF_ERROR(out.whole(value));
     } else {
-        if (!object["fields"].is_object()) return bad(R"('fields' is no object such as {"EN": 1})");
+        if (!object["fields"].is_object()) return bad(R"('fields' is not an object such as {"EN": 1})");
         for (const auto& [name, field] : object["fields"].items()) {
             WM_ASSIGN_OR_RETURN(const std::string value, json_text(name, field));
             WM_RETURN_IF_ERROR(out.field(name, value));
@@ -326,12 +327,11 @@ std::vector<Diagnosis> diagnose(const RegisterProgram& program, const ModelConfi
         const Registers now = model.registers();
         if (now.tc.en && now.tc.vtb_mode() == VtbMode::trace_event_request && lines.contains(DpTc::offset) &&
             (to_value(now.ter) < to_value(now.tsa) || to_value(now.ter) > to_value(now.tea) + (line_bytes - 1)))
-            out.push_back(
-                {cycle, lines[DpTc::offset],
-                 fmt::format("DP_TER {:#x} lies outside the trace buffer of {:#x} to {:#x}, so its readout is "
-                             "never asked for; write an address in it",
-                             to_value(now.ter), to_value(now.tsa), to_value(now.tea)),
-                 true});
+            out.push_back({cycle, lines[DpTc::offset],
+                           fmt::format("DP_TER {:#x} lies outside the trace buffer of {:#x} to {:#x}, so its readout "
+                                       "is never requested; write an address in it",
+                                       to_value(now.ter), to_value(now.tsa), to_value(now.tea)),
+                           true});
     }
     if (!counts && enabled && reads)
         out.push_back({program.back().cycle, 0,

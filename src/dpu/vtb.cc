@@ -33,10 +33,11 @@ Result<ReadingOrder> reading_order(const VtbState& state, std::uint64_t dump_byt
     }
     const std::uint32_t tsa = line_of(state.tsa), tea = line_of(state.tea), tw = line_of(state.tw);
     if (tea < tsa)
-        return Error{Errc::bad_format,
-                     fmt::format("DP_TEA {:#010x} lies below DP_TSA {:#010x}: the unit writes nothing "
-                                 "then; check both registers",
-                                 state.tea, state.tsa)};
+        return Error{
+            Errc::bad_format,
+            fmt::format(
+                "DP_TEA {:#010x} is lower than DP_TSA {:#010x}: the unit then writes nothing; check both registers",
+                state.tea, state.tsa)};
     if (tw < tsa || tw > tea)
         return Error{
             Errc::bad_format,

@@ -470,8 +470,8 @@ public:
     [[nodiscard]] std::string how_to_read(std::string_view) const override { return {}; }
     [[nodiscard]] std::string next_step(std::string_view file) const override {
         return fmt::format(
-            "waymark doctor {} --image PROGRAM --write-snapshot DIR makes a folder that every command "
-            "reads; or say how the macrocell was programmed (--protocol etm3 --etmcr VALUE …)",
+            "waymark doctor {} --image PROGRAM --write-snapshot DIR makes a folder that every command reads; or give "
+            "the programming of the macrocell (--protocol etm3 --etmcr VALUE …)",
             file);
     }
 };
@@ -567,7 +567,7 @@ protocol::Settled ProtocolRow::settle(const protocol::Identity& identity, const 
               {},
               {},
               as_described.first_error,
-              fmt::format("read as {} of {} say, {}", words().settings, source, as_described.errors_text()),
+              fmt::format("read as {} of {} have it, {}", words().settings, source, as_described.errors_text()),
               fmt::format("with other settings {}", best.errors_text()),
               "the registers were read before or after another setting was in force, or from another unit",
               fmt::format("correct {} of {}: compare the settings above", words().settings, source)}}};
@@ -613,7 +613,7 @@ protocol::Configured ProtocolRow::configure(const protocol::Description& source)
         minor = static_cast<std::uint32_t>(source.type[dot + 1] - '0');
     const auto cr = from_value<Etm3cr>(value(Etm3cr::name, "--etmcr", 0, "no cycle counts, Context IDs or data"));
     const std::uint32_t idr_value =
-        value(Etm3idr::name, "--etmidr", 0x4100f200 | minor << 4, "the version its type names");
+        value(Etm3idr::name, "--etmidr", 0x4100f200 | minor << 4, "the version of its type");
     const auto ccer = from_value<Etmccer>(value(Etmccer::name, "--etmccer", 0, "48-bit Gray coded timestamps, if any"));
     auto idr = from_value<Etm3idr>(idr_value);
     if (idr.major != 2) {

@@ -71,8 +71,9 @@ private:
                 return static_cast<std::uint8_t>(0x50 + std::min<unsigned>(devarch.revision, 3));
             }
             if (devarch.archpart != arch_part || devarch.archver != 4)
-                note(fmt::format("TRCDEVARCH={:#x} is of no ETMv4 or ETE (ARCHPART {:#x}, ARCHVER {}); ignored",
-                                 *registers_.devarch, devarch.archpart, devarch.archver));
+                note(
+                    fmt::format("TRCDEVARCH={:#x} is not that of an ETMv4 or ETE (ARCHPART {:#x}, ARCHVER {}); ignored",
+                                *registers_.devarch, devarch.archpart, devarch.archver));
             else if (!registers_.idr1)
                 return etmv4("TRCDEVARCH", *registers_.devarch, devarch.revision);
         }
@@ -112,11 +113,11 @@ private:
         if (configr.rs && !idr0.retstack)
             note("TRCCONFIGR.RS=1 enables a return stack, but TRCIDR0.RETSTACK=0; read as TRCCONFIGR has it");
         if (configr.bb && !idr0.trcbb)
-            note("TRCCONFIGR.BB=1 asks for branch broadcast, but TRCIDR0.TRCBB=0; TRCCONFIGR was believed");
+            note("TRCCONFIGR.BB=1 enables branch broadcast, but TRCIDR0.TRCBB=0; read as TRCCONFIGR has it");
         if (c.ete()) {
             // An ETE has none of these features, even if registers have the bits.
             if (configr.instp0 != 0 || configr.cond != 0 || configr.da || configr.dv)
-                note("TRCCONFIGR asks for data or conditional trace, which an ETE does not have; ignored");
+                note("TRCCONFIGR enables data or conditional trace, which an ETE does not have; ignored");
             return;
         }
         c.p0_loads = (configr.instp0 & 1U) != 0;
@@ -132,18 +133,18 @@ private:
         if (idr0.trcdata == 1 || idr0.trcdata == 2)
             note(fmt::format("TRCIDR0.TRCDATA={} is reserved; assumed 0 (no data trace)", idr0.trcdata));
         if (configr.cond != 0 && !idr0.trccond)
-            note(fmt::format("TRCCONFIGR.COND={} asks for conditional trace, but TRCIDR0.TRCCOND=0; taken as off",
+            note(fmt::format("TRCCONFIGR.COND={} enables conditional trace, but TRCIDR0.TRCCOND=0; treated as off",
                              configr.cond));
         else
             c.conditional = configr.cond;
         if (c.conditional >= 4 && c.conditional <= 6)
-            note(fmt::format("TRCCONFIGR.COND={} is reserved; conditional packets are read all the same",
+            note(fmt::format("TRCCONFIGR.COND={} is reserved; conditional packets are read nevertheless",
                              c.conditional));
         if (c.conditional != 0 && idr0.condtype > 1)
             note(fmt::format("TRCIDR0.CONDTYPE={} is reserved; assumed 0 (results are pass or fail)", idr0.condtype));
         c.data_trace = idr0.trcdata == 3 && configr.instp0 != 0 && (configr.da || configr.dv);
         if ((configr.da || configr.dv) && !c.data_trace)
-            note("TRCCONFIGR asks for data trace, but TRCIDR0.TRCDATA or TRCCONFIGR.INSTP0 rules it out; taken as off");
+            note("TRCCONFIGR enables data trace, but TRCIDR0.TRCDATA or TRCCONFIGR.INSTP0 excludes it; treated as off");
     }
 
     void take_implementation(const Trcconfigr& configr, const Trcidr0& idr0) {
@@ -153,7 +154,7 @@ private:
             note(fmt::format("TRCCONFIGR.QE=2 is reserved; Q packets are read {}",
                              c.q_elements ? "all the same" : "as damage, since TRCIDR0.QSUPP=0"));
         else if (configr.qe != 0 && !c.q_elements)
-            note(fmt::format("TRCCONFIGR.QE={} asks for Q elements, but TRCIDR0.QSUPP=0; taken as off", configr.qe));
+            note(fmt::format("TRCCONFIGR.QE={} enables Q elements, but TRCIDR0.QSUPP=0; treated as off", configr.qe));
         c.conditional_apsr = idr0.condtype == 1;
         c.commit_mode_1 = idr0.commopt && idr0.trccci;
         c.transaction_start_p0 = !idr0.commtrans;
@@ -204,9 +205,8 @@ private:
                                  c.version > 0x40 ? "reserved" : "none that ETMv4.0 has"));
         }
         if (c.context_id_trace && c.context_id_bytes == 0)
-            note("TRCCONFIGR.CID=1 asks for Context IDs, but TRCIDR2.CIDSIZE gives none");
-        if (c.vmid_trace && c.vmid_bytes == 0)
-            note("TRCCONFIGR.VMID=1 asks for VMIDs, but TRCIDR2.VMIDSIZE gives none");
+            note("TRCCONFIGR.CID=1 enables Context IDs, but TRCIDR2.CIDSIZE gives none");
+        if (c.vmid_trace && c.vmid_bytes == 0) note("TRCCONFIGR.VMID=1 enables VMIDs, but TRCIDR2.VMIDSIZE gives none");
         if (idr2.ccsize > 8)
             note(fmt::format("TRCIDR2.CCSIZE={} is reserved; assumed 8 (20-bit cycle counts)", idr2.ccsize));
         c.cycle_count_bits = static_cast<std::uint8_t>(12 + std::min<unsigned>(idr2.ccsize, 8));

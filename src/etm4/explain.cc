@@ -116,7 +116,7 @@ public:
                            condition_words(2 * n));
     }
     [[nodiscard]] std::string address_words(unsigned n) const {
-        if (!asked_(fmt::format("TRCACVR{}", n))) return fmt::format("TRCACVR{}, which was not given", n);
+        if (!asked_(fmt::format("TRCACVR{}", n))) return fmt::format("TRCACVR{}, which is not given", n);
         return fmt::format("{:#x}{}", r_.acvr[n].address, condition_words(n));
     }
     [[nodiscard]] std::string event_words(bool pair, unsigned sel) const {
@@ -263,7 +263,7 @@ private:
                  "set TRCPDCR.PU to 1 and wait for TRCPDSR.POWER", "1.6");
         if (r_.pdsr.stickypd)
             find(TraceEffect::note, "TRCPDSR.STICKYPD",
-                 "TRCPDSR.STICKYPD is 1: since it was read last, power was lost, and what was programmed with it",
+                 "TRCPDSR.STICKYPD is 1: since it was last read, the unit lost power, and its programming",
                  "program the unit again", "1.6");
     }
     void enabled() {
@@ -504,7 +504,7 @@ private:
                                 ""});
         const auto add = [&](std::string what, bool wanted, bool there, std::string field, std::string text,
                              std::string_view id) {
-            if (wanted && !there) text = fmt::format("asked for, but the unit cannot do it ({})", id);
+            if (wanted && !there) text = fmt::format("enabled, but the unit cannot do it ({})", id);
             out.contents.push_back({std::move(what), wanted && there, std::move(text), std::move(field)});
         };
         add("an address for each taken branch", c.bb, has.trcbb, "TRCCONFIGR.BB", c.bb ? broadcast() : "",

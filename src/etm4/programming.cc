@@ -122,7 +122,8 @@ void add_driver_files(const Registers& r, flow::ComponentProgram& out) {
 
 std::vector<RegisterStep> program_steps(const Registers& wanted, bool all) {
     std::vector<RegisterStep> out;
-    out.push_back(write_step(Trcprgctlr::offset, 0, "TRCPRGCTLR", "stop: registers are written while it is idle only"));
+    out.push_back(
+        write_step(Trcprgctlr::offset, 0, "TRCPRGCTLR", "stop: registers can be written only while the unit is idle"));
     out.push_back(wait_step(Trcstatr::offset, 1, 1, "TRCSTATR", "until IDLE is 1"));
     const std::uint32_t comparators = used_comparators(wanted);
     for (const RegisterPlace& place : register_places())

@@ -428,8 +428,8 @@ public:
                            stretches.front().offsets.capture({0}),
                            fmt::format("{} before an A-sync", counted(found.unsynchronised_bytes, "byte")),
                            "an A-sync first",
-                           stretches.size() > 1 ? "the head of a buffer that wrapped, and of each piece looked at"
-                                                : "the head of a buffer that wrapped",
+                           stretches.size() > 1 ? "the beginning of a buffer that wrapped, and of each examined piece"
+                                                : "the beginning of a buffer that wrapped",
                            "waymark flow --recover gives what can be recovered; a smaller TRCSYNCPR loses less"});
         return out;
     }
@@ -438,7 +438,7 @@ public:
         const auto hex = [](Address address) { return fmt::format("{:#x}", address.value); };
         switch (what.conflict) {
             case Conflict::update_behind:
-                return fmt::format("the trace names {}, which execution has passed ({} is next)", hex(what.expected),
+                return fmt::format("the trace contains {}, which execution has passed ({} is next)", hex(what.expected),
                                    hex(what.found));
             case Conflict::no_return_address:
                 return fmt::format("no address for the indirect branch at {}, nor a return stack entry",
@@ -446,7 +446,8 @@ public:
             case Conflict::undefined_reached:
                 return fmt::format("an atom leads over the undefined instruction at {}", hex(what.found));
             case Conflict::runaway_walk:
-                return fmt::format("an atom, but no branch up to {}, farther than any block goes", hex(what.found));
+                return fmt::format("an atom, but no branch up to {}, which is farther than any block goes",
+                                   hex(what.found));
             case Conflict::update_disagrees:
                 return fmt::format("the trace names {}, but the program leads to {}", hex(what.expected),
                                    hex(what.found));
@@ -457,7 +458,7 @@ public:
                 return fmt::format("the trace goes on at {}, and nothing leads there from {}", hex(what.expected),
                                    hex(what.found));
             case Conflict::no_exception_return:
-                return fmt::format("an exception return, but the instruction at {} is none", hex(what.found));
+                return fmt::format("an exception return, but the instruction at {} is not one", hex(what.found));
             case Conflict::time_goes_back:
                 return fmt::format("a timestamp of {} after one of {}", what.expected.value, what.found.value);
             case Conflict::sync_disagrees:
@@ -469,8 +470,8 @@ public:
     [[nodiscard]] std::string how_to_read(std::string_view) const override { return {}; }
     [[nodiscard]] std::string next_step(std::string_view file) const override {
         return fmt::format(
-            "waymark doctor {} --image PROGRAM --write-snapshot DIR makes a folder that every command reads; or say "
-            "how the unit was programmed (--protocol etmv4 --register TRCCONFIGR=VALUE …)",
+            "waymark doctor {} --image PROGRAM --write-snapshot DIR makes a folder that every command reads; or give "
+            "the programming of the unit (--protocol etmv4 --register TRCCONFIGR=VALUE …)",
             file);
     }
 

@@ -332,7 +332,7 @@ private:
         if (best_.config.ete()) {
             v = p.ete_1_3_only != 0 ? 0x53 : p.realms != 0 ? 0x52 : p.markers != 0 ? 0x51 : 0x53;
             why = p.ete_1_3_only != 0 ? counted(p.ete_1_3_only, "Instrumentation packet") + ", which ETE 1.3 added"
-                                      : "all versions read these bytes alike";
+                                      : "these bytes are the same in all versions";
         } else if (p.markers != 0) {
             v = 0x46;
             why = counted(p.markers, "timestamp marker") + ", which ETMv4.6 added";
@@ -346,7 +346,7 @@ private:
         add("unit", unit, certainty(o), std::move(proof));
         const bool certain = best_.config.ete() ? p.ete_1_3_only != 0 : p.markers != 0;
         add("version", version_text(config_), certain && proven ? Certainty::likely : Certainty::assumed,
-            why.empty() ? "all versions read these bytes alike" : why);
+            why.empty() ? "these bytes are the same in all versions" : why);
     }
     void profile(const Likeness& p) {
         const auto of = [](const Config& c) { return c.profile; };
@@ -374,7 +374,7 @@ private:
             config_.profile = CoreProfile::a;
             add("profile", "A", p.other_addresses != 0 ? Certainty::likely : Certainty::assumed,
                 p.other_addresses != 0 ? "addresses of A32 code, which the M profile does not have"
-                                       : "nothing speaks for another");
+                                       : "nothing in the bytes suggests another");
         }
         config_.address_bytes = config_.profile == CoreProfile::m ? 4 : 8;
     }
@@ -385,10 +385,10 @@ private:
         config_.cycle_counting = on || p.cycle_counts >= (has_info ? more_than_damage : 1);
         const std::string packets = counted(p.cycle_counts, "cycle count packet");
         if (has_info && (on || p.cycle_counts == 0))
-            add("cycle counts", on ? "yes" : "no", Certainty::proven, "the Trace Info packets say so");
+            add("cycle counts", on ? "yes" : "no", Certainty::proven, "the Trace Info packets show it");
         else if (has_info)
             add("cycle counts", config_.cycle_counting ? "yes" : "no", Certainty::likely,
-                fmt::format("{}, but the Trace Info packets say no: one of them is damage", packets));
+                fmt::format("{}, but the Trace Info packets show the opposite: one of them is damaged", packets));
         else
             add("cycle counts", config_.cycle_counting ? "yes" : "no", Certainty::likely,
                 p.cycle_counts == 0 ? "no cycle count packet" : packets);
@@ -443,9 +443,9 @@ private:
     void other_trace(const Likeness& p) {
         config_.data_trace = p.data_markers != 0;
         if (config_.conditional != 0)
-            add("conditional instructions", "traced", Certainty::proven, "the Trace Info packets say so");
+            add("conditional instructions", "traced", Certainty::proven, "the Trace Info packets show it");
         if (config_.p0_loads || config_.p0_stores)
-            add("loads and stores", "waypoints", Certainty::proven, "the Trace Info packets say so");
+            add("loads and stores", "waypoints", Certainty::proven, "the Trace Info packets show it");
         if (config_.data_trace)
             add("data trace", "yes", Certainty::proven, counted(p.data_markers, "data synchronisation marker"));
         config_.p0_keys = config_.data_trace ? std::max(config_.p0_keys, 1U) : 0;

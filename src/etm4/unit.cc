@@ -290,22 +290,23 @@ public:
                                      ete_ ? "ete" : "etmv4", defaults().core));
         if (options.context_id_bytes != 0 && options.context_id_bytes != 4)
             return wrong(
-                fmt::format("--context-id {}: the Context ID has 4 bytes, or 0 for none", options.context_id_bytes));
+                fmt::format("--context-id {}: a Context ID has 4 bytes; 0 means none", options.context_id_bytes));
         if (options.context_in_vmid && options.vmid)
-            return wrong("--vmid: the place of the VMID has the Context ID already, by --context-in-vmid");
+            return wrong("--vmid: with --context-in-vmid the place of the VMID contains the Context ID");
         if (options.context_in_vmid && !ete_)
             return wrong("the VMIDs of this unit have 8 bits, too few for Context IDs; VMIDs of an ETE have 32");
         if (options.sync_bytes != 0 &&
             (!std::has_single_bit(options.sync_bytes) || options.sync_bytes < 256 || options.sync_bytes > 1U << 20))
             return wrong(
-                fmt::format("--sync {}: TRCSYNCPR takes a power of two from 256 to 1048576 bytes, or 0 for none",
+                fmt::format("--sync {}: TRCSYNCPR needs a power of two from 256 to 1048576 bytes, or 0 for none",
                             options.sync_bytes));
         WM_RETURN_IF_ERROR(flow::check_fifo(options, 64));
         if (options.speculation_depth == 1 || options.speculation_depth > most_speculation)
-            return wrong(fmt::format("--speculation {}: from 2 to {} P0 elements wait for their commit, or 0 for none",
-                                     options.speculation_depth, most_speculation));
+            return wrong(
+                fmt::format("--speculation {}: from 2 to {} P0 elements can wait for their commit; 0 means none",
+                            options.speculation_depth, most_speculation));
         if (options.cycle_threshold != 0 && !options.cycle_accurate)
-            return wrong("--cycle-threshold goes with --cycle-accurate");
+            return wrong("--cycle-threshold needs --cycle-accurate");
         const ModelConfig basic = basic_config(options, ete_);
         if (const unsigned least = basic.registers.idr3.ccitmin;
             options.cycle_threshold != 0 && (options.cycle_threshold < least || options.cycle_threshold > 0xfff))

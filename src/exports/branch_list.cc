@@ -204,7 +204,7 @@ bool is_branch_list(Bytes head) {
 Status add_branch_lists(BranchLists& lists, Bytes file, std::string_view name) {
     std::string_view text = text_of(file);
     const auto bad = [&](std::string_view what) { return Error{Errc::bad_format, fmt::format("{}: {}", name, what)}; };
-    if (!is_branch_list(file)) return bad("it is no branch list");
+    if (!is_branch_list(file)) return bad("it is not a branch list");
     if (text.front() == '\x0a') {
         if (!add_message(lists, text)) return bad("the branch list is damaged or cut");
         return Nothing{};

@@ -137,7 +137,7 @@ public:
         if (answers_.instructions.empty())
             report.notes.push_back(lacks(answers_, "cost of single instructions: costs are by function"));
         if (without_cost_)
-            report.notes.push_back("what passed in calls is not known: they have counts, and no inclusive cost");
+            report.notes.push_back("the cost within calls is not known: they have counts, but no inclusive cost");
         else if (!by_edge_ && tree_.empty())
             report.notes.push_back(lacks(answers_, "who called whom: there are no inclusive costs"));
         else if (!by_edge_ && !answers_.instructions.empty())

@@ -174,10 +174,9 @@ Error no_files(const std::vector<std::string>& elsewhere, const CoveredSources& 
 
 Result<Coverage> coverage_of(const Answers& answers, const CoveredSources& options) {
     if (!answers.metrics.empty() && !answers.metrics.front().exact && answers.metrics.front().stretches == 0)
-        return Error{
-            Errc::not_found,
-            "samples show some of the code that ran and cannot show what did not, so they are no coverage; csv, pprof "
-            "and autofdo have their counts by line"};
+        return Error{Errc::not_found,
+                     "samples show some of the code that ran, but not which code did not run, so they are no coverage; "
+                     "csv, pprof and autofdo have their counts by line"};
     const answers::Chosen chosen(answers, options.only, options.code);
     if (const std::string unknown = chosen.unknown(); !unknown.empty()) return Error{Errc::not_found, unknown};
     Coverage out;
@@ -294,8 +293,8 @@ std::vector<std::string> Coverage::notes() const {
     }
     if (lines != 0)
         out.push_back(counted(lines, "line") + (lines == 1 ? " was" : " were") +
-                      " not observed, and may have run. The format has no word for that: the count is 0, and "
-                      "comments in the file name them");
+                      " not observed, and may have run. The format cannot express that: the count is 0, and comments "
+                      "in the file list them");
     if (directions != 0)
         out.push_back(counted(directions, "direction of branches", "directions of branches") +
                       (directions == 1 ? " was" : " were") +

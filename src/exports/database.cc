@@ -69,7 +69,7 @@ std::string explained(sqlite3* db, const std::string& sql) {
             out += fmt::format("\n  {} has:", table.name);
             for (const Column& c : table.columns) out += fmt::format(" {}", c.name);
         }
-        return out + "\n  select * from schema says what they mean";
+        return out + "\n  select * from schema shows what they mean";
     }
     if (what.find("no such table") != what.npos) return out + "; there are: " + known_tables(db);
     return out;

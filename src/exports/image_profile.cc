@@ -132,10 +132,11 @@ Result<Index> profile_image(const Answers& answers, const std::string& name, Ind
         const Index image = main_image(answers, ran);
         if (image != answers::none) return image;
         if (!ran.empty())
-            return Error{Errc::not_found, fmt::format("the program itself is not among what ran in files that were "
-                                                      "found, which is {}. Give its file (--image, --symfs, "
-                                                      "--debug-dir), or choose one of these with --of-image",
-                                                      ran)};
+            return Error{
+                Errc::not_found,
+                fmt::format("the program itself is not among the files that were found and ran, which are {}. Give its "
+                            "file (--image, --symfs, --debug-dir), or choose one of these with --of-image",
+                            ran)};
         return Error{Errc::not_found, lacks(answers, "program or library")};
     }
     constexpr std::size_t least_digits = 6;

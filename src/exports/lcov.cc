@@ -67,10 +67,10 @@ Result<ExportReport> write_lcov(const Answers& answers, const CoveredSources& op
     const auto needs = std::find_if(coverage.files.begin(), coverage.files.end(),
                                     [](const CoveredFile& file) { return file.needs_end_lines(); });
     if (!options.end_lines && needs != coverage.files.end())
-        report.notes.push_back(fmt::format(
-            "lcov 2.2 and later take the end of a function for where the next begins, which is wrong in {}: for these "
-            "versions write the file with --lcov-end-lines",
-            needs->path));
+        report.notes.push_back(
+            fmt::format("lcov 2.2 and later assume that a function ends where the next begins, which is wrong in {}: "
+                        "for these versions write the file with --lcov-end-lines",
+                        needs->path));
     return report;
 }
 

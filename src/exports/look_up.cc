@@ -20,7 +20,7 @@ Status check_metric(const Answers& a, std::size_t metric) {
 
 std::string CutPaths::note() const {
     if (cut_ == 0) return {};
-    return fmt::format("{} deeper than {} frames: of each the outermost {} and the innermost are written",
+    return fmt::format("{} deeper than {} frames: the outermost {} and the innermost frames of each are written",
                        cut_ == 1 ? "a path is" : fmt::format("{} paths are", grouped(cut_)), most_frames, outermost);
 }
 

@@ -278,7 +278,7 @@ Result<ExportReport> write_perfetto(const Answers& answers, const PerfettoOption
     if (const std::string text = fitted.what.text(whole.axis); !text.empty())
         report.notes.push_back(text + (options.max_bytes ? "" : "; --max-size BYTES allows more"));
     if (whole.resolution != 0)
-        report.notes.push_back(fmt::format("the timeline itself shows nothing shorter than {} {} by itself",
+        report.notes.push_back(fmt::format("the timeline itself shows nothing shorter than {} {} separately",
                                            grouped(whole.resolution), whole.axis.unit));
     if (const Nanoseconds ns(whole.axis); !ns.note().empty())
         report.notes.push_back(fmt::format("times are counts of {}: {}", whole.axis.unit, ns.note()));

@@ -328,9 +328,8 @@ Result<ExportReport> write_pprof(const Answers& answers, const PprofOptions& opt
         report.notes.push_back(lacks(answers, "who called whom: each stack is one instruction and its line"));
     else
         report.notes.push_back(
-            "costs are by call path. Lines are known of functions that ran on one path alone, and of calls that only "
-            "one "
-            "instruction of the caller makes; callgrind has all costs by line");
+            "costs are by call path. Lines are known for functions that ran on only one path, and for calls that only "
+            "one instruction of the caller makes; callgrind has all costs by line");
     return report;
 }
 

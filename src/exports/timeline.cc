@@ -68,7 +68,7 @@ std::string Reduction::text(const TimeAxis& axis) const {
     add(marks, "mark", "left out");
     add(points, "point of series", "left out");
     if (out.empty()) return {};
-    return fmt::format("to fit, what is shorter than {} {} is not shown by itself: {}", grouped(resolution), axis.unit,
+    return fmt::format("to fit, items shorter than {} {} are not shown separately: {}", grouped(resolution), axis.unit,
                        out);
 }
 

@@ -138,7 +138,7 @@ public:
         WM_ASSIGN_OR_RETURN(const WrittenFile file, hash_of_file(path));
         if (file.hash != shard.receipt.answers_hash)
             return Error{Errc::bad_format,
-                         fmt::format("{} is not what its task wrote: its hash is another", path.string())};
+                         fmt::format("{} is not what its task wrote: its hash differs", path.string())};
         return add_file(path);
     }
     Status add_file(const fs::path& path) {
@@ -246,7 +246,7 @@ private:
             fmt::format("{} of {} that the job names {} missing here.", grouped(captures),
                         counted(state_.manifest.captures + state_.manifest.unreadable.size(), "capture"),
                         are(captures)),
-            "waymark fleet status lists them and says why; then decode what is missing and merge again"};
+            "waymark fleet status lists them with the reasons; then decode what is missing and merge again"};
         // The most severe finding comes first; good findings are dropped if there is another one.
         using Severity = answers::Finding::Severity;
         std::erase_if(sum.health, [](const answers::Finding& f) { return f.severity == Severity::good; });

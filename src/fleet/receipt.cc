@@ -181,7 +181,7 @@ Result<Receipt> finished_shard(const JobFolder& job, const Shard& shard, bool th
             fmt::format("found {}, expected {}", counted(bytes, "byte"), counted(receipt.answers_bytes, "byte")));
     if (thorough) {
         WM_ASSIGN_OR_RETURN(const WrittenFile file, hash_of_file(answers));
-        if (file.hash != receipt.answers_hash) return wrong("its hash is another");
+        if (file.hash != receipt.answers_hash) return wrong("its hash differs");
     }
     return receipt;
 }

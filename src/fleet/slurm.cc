@@ -134,7 +134,7 @@ Result<std::string> ask_slurm(const std::vector<std::string>& words) {
     auto result = run_command(words);
     if (!result)
         return Error{Errc::unreadable, fmt::format("{}: the commands of Slurm are needed here (Debian package "
-                                                   "slurm-client); waymark fleet local needs none",
+                                                   "slurm-client); waymark fleet local needs none of them",
                                                    result.error().message)};
     if (result->status != 0)
         return Error{Errc::unreadable,

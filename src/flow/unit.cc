@@ -9,7 +9,7 @@ namespace waymark::flow {
 Status check_fifo(const UnitOptions& options, unsigned least_bytes) {
     if (options.fifo_bytes != 0 && options.fifo_bytes < least_bytes)
         return Error{Errc::usage,
-                     fmt::format("--fifo {}: a FIFO holds at least {} bytes, or 0 for one that never fills",
+                     fmt::format("--fifo {}: a FIFO contains at least {} bytes; 0 means that it never fills",
                                  options.fifo_bytes, least_bytes)};
     if (options.drain_cycles == 0)
         return Error{Errc::usage, "--drain 0: at least one cycle passes while four bytes leave the FIFO"};

@@ -30,8 +30,8 @@ std::string text(const Obstacles& obstacles) {
         out += std::to_string(count) + " " + (count == 1 ? one : many);
     };
     add(obstacles.untraced, "Q element", "Q elements");
-    add(obstacles.repeated, "address that repeats one from before the head",
-        "addresses that repeat one from before the head");
+    add(obstacles.repeated, "address that repeats one from before the beginning",
+        "addresses that repeat one from before the beginning");
     add(obstacles.lost, "loss of trace", "losses of trace");
     return out;
 }

@@ -409,10 +409,9 @@ Result<std::vector<ElfFile::Piece>> ElfFile::pieces() const {
         }
     } else {
         if (state_->is_debug_only())
-            return Error{Errc::bad_format,
-                         fmt::format("{}: holds only debug information, its code sections are empty; name the "
-                                     "program file it was separated from",
-                                     state_->name)};
+            return Error{Errc::bad_format, fmt::format("{}: contains only debug information, its code sections are "
+                                                       "empty; name the program file it was separated from",
+                                                       state_->name)};
         std::size_t count = 0;
         if (elf_getphdrnum(state_->elf.get(), &count) != 0) return damaged("its program header table cannot be read");
         // More than any program or core file has; building the map would take minutes.
@@ -429,7 +428,7 @@ Result<std::vector<ElfFile::Piece>> ElfFile::pieces() const {
     const std::size_t declared = pieces.size();
     std::erase_if(pieces, [](const Piece& piece) { return piece.bytes == 0; });
     if (!pieces.empty()) return pieces;
-    if (declared != 0) return damaged("all contents lie beyond the end of the file; it was cut short");
+    if (declared != 0) return damaged("all contents lie after the end of the file; it was cut short");
     return Error{Errc::bad_format,
                  fmt::format("{}: has no {} with contents, so there is no code in it; name the program that was traced",
                              state_->name, is_relocatable() ? "executable section" : "loadable segment")};

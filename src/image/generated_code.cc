@@ -51,7 +51,7 @@ bool take_hexadecimal(std::string_view& line, std::uint64_t& value) {
 /// The reason why a piece is invalid; empty if it is valid.
 std::string_view wrong(const GeneratedCode& piece) {
     if (piece.bytes == 0) return "its size is 0";
-    if (piece.bytes - 1 > highest - piece.address.value) return "it leaves the address space";
+    if (piece.bytes - 1 > highest - piece.address.value) return "it exceeds the address space";
     if (piece.name.empty()) return "it has no name";
     return {};
 }
@@ -99,17 +99,17 @@ public:
             const std::size_t begin = words_.at();
             if (!words_.has(1)) return;
             if (!words_.has(record_header_bytes))
-                return problem(begin, "the file ends inside the header of a record; what comes before it was read");
+                return problem(begin, "the file ends inside the header of a record; the part before it was read");
             const auto id = words_.number<std::uint32_t>();
             const auto bytes = words_.number<std::uint32_t>();
             time_ = words_.number<std::uint64_t>();
             if (bytes < record_header_bytes)
-                return problem(begin, fmt::format("a record is {} bytes long, expected at least {}; what comes before "
-                                                  "it was read",
-                                                  bytes, record_header_bytes));
+                return problem(
+                    begin, fmt::format("a record is {} bytes long, expected at least {}; the part before it was read",
+                                       bytes, record_header_bytes));
             if (!words_.has(bytes - record_header_bytes))
                 return problem(begin, fmt::format("the file ends inside a record of {} bytes, as when the program was "
-                                                  "killed; what comes before it was read",
+                                                  "killed; the part before it was read",
                                                   bytes));
             const std::size_t end = begin + bytes;
             if (id == code_load) load(begin, end);
@@ -154,7 +154,7 @@ private:
         const auto index = words_.number<std::uint64_t>();
         const auto moved = last_of_.find(index);
         if (moved == last_of_.end())
-            return problem(begin, fmt::format("code number {} was moved, but no record says what it is", index));
+            return problem(begin, fmt::format("code number {} was moved, but no record describes it", index));
         GeneratedCode piece = out_.pieces[moved->second];
         piece.address = Address{address & ~std::uint64_t{1}};
         piece.bytes = bytes;
@@ -277,7 +277,7 @@ Result<GeneratedCodeFile> read_jitdump(const std::filesystem::path& path) {
         return file.bytes.size() >= magic.size() && std::equal(magic.begin(), magic.end(), file.bytes.begin());
     };
     if (!begins(little) && !begins(big))
-        return bad(fmt::format("it does not begin with {:#010x}, so it is no jitdump file", jitdump_magic));
+        return bad(fmt::format("it does not begin with {:#010x}, so it is not a jitdump file", jitdump_magic));
     Words words(file.bytes, begins(big));
     if (!words.has(jitdump_header_bytes)) return bad("it ends inside its header");
     static_cast<void>(words.number<std::uint32_t>());

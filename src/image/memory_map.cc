@@ -188,11 +188,12 @@ Result<Added> MemoryMap::add_file(const std::filesystem::path& path, Address add
     WM_ASSIGN_OR_RETURN(SharedBytes file, map_file(path.string()));
     const std::uint64_t file_bytes = file.bytes.size();
     if (offset >= file_bytes)
-        return Error{Errc::bad_format,
-                     fmt::format("{}: holds {:#x} bytes, so there is nothing at offset {:#x}; check the offset, "
-                                 "or copy the whole file",
-                                 path.string(), file_bytes, offset),
-                     Offset{file_bytes}};
+        return Error{
+            Errc::bad_format,
+            fmt::format(
+                "{}: has {:#x} bytes, so there is nothing at offset {:#x}; check the offset, or copy the whole file",
+                path.string(), file_bytes, offset),
+            Offset{file_bytes}};
     const std::uint64_t rest = file_bytes - offset;
     const std::uint64_t declared = length.value_or(rest), bytes = std::min(declared, rest);
     file.bytes = file.bytes.subspan(offset, bytes);
@@ -200,9 +201,8 @@ Result<Added> MemoryMap::add_file(const std::filesystem::path& path, Address add
                         state_->add(std::move(file), address, space, name.empty() ? path.string() : std::move(name)));
     if (declared > rest)
         added.notes.push_back(
-            fmt::format("{}: a dump shorter than it says: {:#x} bytes were declared from offset {:#x} on, but "
-                        "the file ends after {:#x}; those are mapped. Correct the length, or copy the whole "
-                        "file.",
+            fmt::format("{}: the dump is shorter than declared: {:#x} bytes were declared from offset {:#x} on, but "
+                        "the file ends after {:#x}; those are mapped. Correct the length, or copy the whole file.",
                         path.string(), declared, offset, rest));
     return added;
 }
@@ -404,10 +404,11 @@ Result<Added> add_image(MemoryMap& map, std::string_view text, SpaceFilter space
     if (kind == ImageKind::elf)
         return map.add_elf(argument.path, argument.address.value_or(Address{}).value, space, {}, outside);
     if (!argument.address)
-        return Error{Errc::usage,
-                     fmt::format("{}: is a raw memory dump (no ELF file), and where it was in memory is not known; "
-                                 "write {}@ADDRESS",
-                                 argument.path.string(), argument.path.string())};
+        return Error{
+            Errc::usage,
+            fmt::format(
+                "{}: is a raw memory dump (not an ELF file), and its address in memory is not known; write {}@ADDRESS",
+                argument.path.string(), argument.path.string())};
     return map.add_file(argument.path, *argument.address, 0, std::nullopt, space);
 }
 

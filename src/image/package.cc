@@ -243,7 +243,7 @@ Result<std::shared_ptr<Copy>> unpack(const fs::path& package, const std::string&
     if (!entry.stored)
         return Error{Errc::unsupported,
                      fmt::format("{}: {} is compressed in it, so it was not mapped from there, and is not unpacked. "
-                                 "Give the file that was mapped: with --symdir and the folder in which it is",
+                                 "Give the file that was mapped: --symdir and its folder",
                                  package.string(), name)};
     return copy_to_memory(package, entry.file);
 }
@@ -273,10 +273,9 @@ Result<Openable> openable(const fs::path& path) {
     return copies.of(path, [&]() -> Result<std::shared_ptr<Copy>> {
         if (!compressed) return unpack(package, split.second);
         if (const std::uint64_t used = memory_of_modules; used >= most_unpacked)
-            return Error{Errc::unsupported,
-                         fmt::format("{}: is not unpacked, as the modules that are in use take {} MiB of memory; "
-                                     "unpack it and give the result with --image",
-                                     path.string(), used >> 20)};
+            return Error{Errc::unsupported, fmt::format("{}: is not unpacked, because the modules in use occupy {} MiB "
+                                                        "of memory; unpack it and give the result with --image",
+                                                        path.string(), used >> 20)};
         return unpack_module(path);
     });
 }

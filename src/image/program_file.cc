@@ -209,11 +209,11 @@ Result<FoundFile> open_first(const std::vector<fs::path>& places, const std::vec
 }
 
 std::string silent_servers() {
-    return servers_silent ? fmt::format(
-                                "the debuginfod servers sent nothing for {} s (DEBUGINFOD_TIMEOUT) and are not "
-                                "asked again",
-                                patience().count())
-                          : std::string();
+    return servers_silent
+               ? fmt::format(
+                     "the debuginfod servers sent nothing for {} s (DEBUGINFOD_TIMEOUT) and are not asked again",
+                     patience().count())
+               : std::string();
 }
 
 Result<FoundFile> find_file(std::string_view file, const std::vector<std::uint8_t>& build_id,

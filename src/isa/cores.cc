@@ -174,8 +174,9 @@ Status check_core(std::string_view what, std::string_view core) {
     std::stable_sort(near.begin(), near.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
     std::string known;
     for (const auto& [distance, name] : near) known += (known.empty() ? "" : ", ") + std::string(name);
-    return Error{Errc::usage, fmt::format("{} '{}': no core of that name is known. Known are, the nearest first: {}",
-                                          what, one_line(core), known)};
+    return Error{Errc::usage,
+                 fmt::format("{} '{}': no core of that name is known. Known cores, the nearest names first: {}", what,
+                             one_line(core), known)};
 }
 
 }  // namespace waymark::isa

@@ -61,8 +61,8 @@ public:
                                                   counted(reserved_, "packet"), are(reserved_)));
         if (syncs_ == 0 && unconfirmed_ != 0)
             survey.troubles.emplace_back(
-                "it has no synchronisation packet: a packet is taken to begin at its first byte, and nothing confirms "
-                "it");
+                "it has no synchronisation packet: a packet is assumed to begin at its first byte, and nothing "
+                "confirms it");
         else if (unconfirmed_ != 0)
             survey.troubles.push_back(
                 fmt::format("{} ({}) before its first synchronisation packet, or between damage and the next one: "

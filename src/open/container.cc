@@ -65,8 +65,8 @@ constexpr std::string_view text_instead =
 /// The kinds, in the order in which they are tried: the first row whose function accepts the file is used.
 constexpr std::array rows{
     Row{{Kind::counters, "a capture folder of a Debug and Profiling Unit", Content::counters, "",
-         "{0} is a capture of a Debug and Profiling Unit and holds no samples: waymark dpu report {0} shows what it "
-         "does"},
+         "{0} is a capture of a Debug and Profiling Unit and contains no samples: waymark dpu report {0} shows its "
+         "contents"},
         [](const Sight& s) { return !s.is_stream && capture::is_dpu_folder(s.path); }},
     Row{{Kind::answers, "an answers file", Content::answers, answers_instead, answers_instead},
         [](const Sight& s) { return answers::is_answers_file(s.head); }},
@@ -81,8 +81,8 @@ constexpr std::array rows{
     Row{{Kind::stacks_text, "text of perf script with branch stacks", Content::flow, "", ""},
         [](const Sight& s) { return perf::is_branch_text(s.text()); }},
     Row{{Kind::snapshot, "a snapshot folder", Content::flow, "",
-         "{0} is a snapshot of trace macrocells and contains no samples: waymark report {0}, profile and flow show "
-         "what it does; waymark spe takes perf.data files"},
+         "{0} is a snapshot of trace macrocells and contains no samples: waymark report {0}, profile and flow show its "
+         "contents; waymark spe takes perf.data files"},
         [](const Sight& s) {
             return s.type == fs::file_type::directory
                        ? !capture::snapshot_file(s.path).empty()

@@ -118,7 +118,8 @@ RegisterAccess register_access(const Registers& r, unsigned number) {
 std::vector<std::string> objections_to(const Registers& r) {
     std::vector<std::string> out;
     if (r.cr.return_stack && r.cr.branch_broadcast)
-        out.emplace_back("ETMCR has the return stack and branch broadcast both; a macrocell does not allow that (4.5)");
+        out.emplace_back(
+            "ETMCR enables both the return stack and branch broadcast; a macrocell does not allow that (4.5)");
     if (r.sqr.value > 2) out.emplace_back("ETMSQR is 3; 0 to 2 are states 1 to 3 of the sequencer");
     for (unsigned n = 0; n < 8; ++n) {
         bool used = (r.tecr1.ranges >> n & 1U) != 0;

@@ -49,7 +49,7 @@ protocol::Settled settle_on(const Recognised& identity, const Config& ini, const
         out.add(
             Severity::error, std::move(kind),
             as_described.first_error ? as_described.first_error : as_described.first_context_change,
-            fmt::format("{}; parsed so, {} ({}) without packets, and {} unsaid", says,
+            fmt::format("{}; parsed so, {} ({}) without packets, and {} without a statement", says,
                         counted(as_described.errors, "stretch", "stretches"), bytes_text(as_described.lost_bytes),
                         counted(as_described.context_changes, "Context ID changes", "Context IDs change")),
             fmt::format("{}: so {} without packets", bytes, counted(identity.likeness.errors, "stretch", "stretches")),
@@ -71,7 +71,7 @@ protocol::Settled settle_on(const Recognised& identity, const Config& ini, const
         ini.timestamp_bytes == identity.config.timestamp_bytes)
         out.add(Severity::warning, "timestamp-encoding",
                 ini.gray_timestamps ? identity.likeness.first_backwards_gray : identity.likeness.first_backwards_binary,
-                fmt::format("as ETMCCER has it, {} of {} backwards",
+                fmt::format("with the encoding of ETMCCER, {} of {} backwards",
                             ini.gray_timestamps ? identity.likeness.backwards_gray : identity.likeness.backwards_binary,
                             counted(identity.likeness.timestamps, "timestamp goes", "timestamps go")),
                 ini.gray_timestamps ? "natural binary" : "Gray code", "ETMCCER or ETMIDR is of another unit",
@@ -100,7 +100,7 @@ std::vector<CaptureFinding> health_of(const Config& config, const std::vector<St
                 fmt::format("{} ({}) without packets, under any configuration",
                             counted(p.errors, "stretch", "stretches"), bytes_text(p.lost_bytes)),
                 "packets up to the next A-sync", "bytes were damaged or lost on their way",
-                "trace goes on at the A-sync behind each; get the buffer anew if it matters");
+                "trace continues at the A-sync behind each; read the buffer again if it matters");
     if (p.overflows != 0)
         out.add(Severity::warning, "overflow", p.first_overflow,
                 fmt::format("the unit's FIFO overflowed {}", counted(p.overflows, "time")), "none",
@@ -109,8 +109,8 @@ std::vector<CaptureFinding> health_of(const Config& config, const std::vector<St
     if (p.unsynchronised_bytes != 0)
         out.add(Severity::note, "unsynchronised", stretches.front().offsets.capture({0}),
                 fmt::format("{} before an A-sync", bytes_text(p.unsynchronised_bytes)), "an A-sync first",
-                stretches.size() > 1 ? "the head of a buffer that wrapped, and of each piece looked at"
-                                     : "the head of a buffer that wrapped",
+                stretches.size() > 1 ? "the beginning of a buffer that wrapped, and of each examined piece"
+                                     : "the beginning of a buffer that wrapped",
                 "waymark flow --recover gives what can be recovered; a smaller ETMSYNCFR loses less");
     if (p.spacings != 0 && p.most_spacing > 16 * 1024)
         out.add(Severity::warning, "sync-spacing", p.first_async,
@@ -156,26 +156,27 @@ std::string sentence_of(const flow::Inconsistency& what) {
         case Conflict::sync_disagrees:
             return what.found == what.expected
                        ? fmt::format("the I-sync confirms {}, but not the instruction set or context reached", found)
-                       : fmt::format("the I-sync says {}, the walk has reached {}", expected, found);
+                       : fmt::format("the I-sync contains {}, but the walk has reached {}", expected, found);
         case Conflict::branch_disagrees:
             return fmt::format("the branch packet goes to {}, the image's direct branch to {}", expected, found);
         case Conflict::update_behind:
-            return fmt::format("the waypoint update names {}, which the walk has passed ({} is next)", expected, found);
+            return fmt::format("the waypoint update contains {}, which the walk has passed ({} is next)", expected,
+                               found);
         case Conflict::no_return_address:
             return fmt::format("no address for the indirect branch at {}, nor a return stack entry", found);
         case Conflict::undefined_reached:
             return fmt::format("an atom leads over the undefined instruction at {}", found);
         case Conflict::runaway_walk:
-            return fmt::format("an atom, but no branch up to {}, farther than any block goes", found);
+            return fmt::format("an atom, but no branch up to {}, which is farther than any block goes", found);
         case Conflict::update_disagrees:
             return fmt::format("the waypoint update names {}, but the program leads to {}", expected, found);
         case Conflict::vmid_missing:
-            return "VMIDs are traced (ETMCR bit 30), but none came between an I-sync and the packet here";
+            return "VMIDs are traced (ETMCR bit 30), but none is between an I-sync and the packet here";
         case Conflict::always_taken:
             return fmt::format("an atom shows that the branch at {} was not taken, but it has no condition", found);
         case Conflict::address_disagrees: return fmt::format("the trace goes on at {}, from {}", expected, found);
         case Conflict::no_exception_return:
-            return fmt::format("an exception return, but the instruction at {} is none", found);
+            return fmt::format("an exception return, but the instruction at {} is not one", found);
         case Conflict::time_goes_back:
             return fmt::format("a timestamp of {} after one of {}", what.expected.value, what.found.value);
     }

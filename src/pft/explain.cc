@@ -86,7 +86,7 @@ public:
                            condition_words(2 * n));
     }
     [[nodiscard]] std::string address_words(unsigned n) const {
-        if (!asked_(fmt::format("ETMACVR{}", n + 1))) return fmt::format("ETMACVR{}, which was not given", n + 1);
+        if (!asked_(fmt::format("ETMACVR{}", n + 1))) return fmt::format("ETMACVR{}, which is not given", n + 1);
         return fmt::format("{:#x}{}", r_.acvr[n].value, condition_words(n));
     }
     [[nodiscard]] std::string event_words(const EventFields& e) const {
@@ -266,7 +266,7 @@ private:
                      "set ETMPDCR[3] and wait for ETMPDSR[0]", "3.1");
             if (has_bit(*management_.pdsr, 1))
                 find(TraceEffect::note, "ETMPDSR[1]",
-                     "ETMPDSR[1] is 1: since it was read last, registers lost what was programmed",
+                     "ETMPDSR[1] is 1: since it was last read, registers lost their programming",
                      "program the macrocell again", "3.1");
         }
         if (management_.oslsr && has_bit(*management_.oslsr, 1))
@@ -332,7 +332,7 @@ private:
         const bool on = r_.sr.start_stop;
         if (!points_known) {
             find(TraceEffect::may, "ETMTECR1[25]",
-                 uses + "; ETMTSSCR, which says what turns it on and off, is not given", "", "5.6");
+                 uses + "; ETMTSSCR, which selects what turns it on and off, is not given", "", "5.6");
             return;
         }
         if (starts.empty() && !on) {
@@ -429,7 +429,7 @@ private:
         const bool known = given(Etmccer::name);
         const auto add = [&](std::string what, bool wanted, bool there, std::string field, std::string text,
                              std::string_view id) {
-            if (wanted && known && !there) text = fmt::format("asked for, but the unit cannot do it ({})", id);
+            if (wanted && known && !there) text = fmt::format("enabled, but the unit cannot do it ({})", id);
             out.contents.push_back({std::move(what), wanted && (there || !known), std::move(text), std::move(field)});
         };
         out.contents.push_back({"program flow", true,

@@ -140,7 +140,7 @@ flow::ComponentProgram program_of(const Registers& wanted, bool all) {
     add(out.enable, management::oslar, 0, "ETMOSLAR", "open the OS Lock: anything but the key");
     for (RegisterStep& step : program_steps(wanted, all)) out.enable.push_back(std::move(step));
     const unsigned control = byte_offset(Etmcr::number), status = byte_offset(Etmsr::number);
-    out.enable.push_back(wait_step(status, in_effect, 0, "ETMSR", "until the Programming bit is out of effect"));
+    out.enable.push_back(wait_step(status, in_effect, 0, "ETMSR", "until the Programming bit has no effect any more"));
 
     Etmcr stopped = wanted.cr;
     stopped.programming = true;

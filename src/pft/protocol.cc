@@ -298,8 +298,8 @@ public:
     [[nodiscard]] std::string how_to_read(std::string_view) const override { return {}; }
     [[nodiscard]] std::string next_step(std::string_view file) const override {
         return fmt::format(
-            "waymark doctor {} --image PROGRAM --write-snapshot DIR makes a folder that every command "
-            "reads; or say how the macrocell was programmed (--protocol ptm --etmcr VALUE …)",
+            "waymark doctor {} --image PROGRAM --write-snapshot DIR makes a folder that every command reads; or give "
+            "the programming of the macrocell (--protocol ptm --etmcr VALUE …)",
             file);
     }
 };
@@ -334,7 +334,7 @@ protocol::Configured ProtocolRow::configure(const protocol::Description& source)
     };
     const std::uint32_t minor = minor_version(source.type).value_or(1);
     const std::uint32_t cr = value(Etmcr::name, 0, "no cycle counts, Context IDs or return stack");
-    const std::uint32_t idr = value(Etmidr::name, 0x4100f300 | minor << 4, "the version its type names");
+    const std::uint32_t idr = value(Etmidr::name, 0x4100f300 | minor << 4, "the version of its type");
     const std::uint32_t ccer = value(Etmccer::name, 0, "48-bit Gray coded timestamps, no barrier waypoints");
     auto identification = from_value<Etmidr>(idr);
     const bool is_ptm = identification.major == 3 && identification.family == 0xf;

@@ -89,8 +89,8 @@ void add_decisive(const Registers& r, Macrocell kind, std::vector<RegisterValue>
 Status check_macrocell(const flow::UnitOptions& options, const RecordedKind& kind) {
     const auto wrong = [](std::string message) { return Error{Errc::usage, std::move(message)}; };
     if (options.context_id_bytes > 4 || options.context_id_bytes == 3)
-        return wrong(fmt::format("--context-id {}: the Context ID has 1, 2 or 4 bytes, or 0 for none",
-                                 options.context_id_bytes));
+        return wrong(
+            fmt::format("--context-id {}: a Context ID has 1, 2 or 4 bytes; 0 means none", options.context_id_bytes));
     if (options.sync_bytes > 4095)
         return wrong(fmt::format("--sync {}: ETMSYNCFR holds at most 4095 bytes", options.sync_bytes));
     WM_RETURN_IF_ERROR(flow::check_fifo(options, 32));

@@ -43,7 +43,7 @@ constexpr std::string_view missing =
     "frames are damaged there, and these bytes are missing from the source that sent them";
 constexpr std::array all_words{
     Words{Kind::reserved_ids, "have reserved trace IDs", missing},
-    Words{Kind::trigger_ids, "have the trace ID of a trigger or flush, but are none", missing},
+    Words{Kind::trigger_ids, "have the trace ID of a trigger or flush, but are neither", missing},
     Words{Kind::padding, "are padding (trace ID 0x00) that is not zero", missing},
     Words{Kind::damaged_ids, "have trace IDs that no described source has",
           "frames are damaged there, and these bytes are missing from the source that sent them, or a source is not "
@@ -147,7 +147,7 @@ std::vector<Damage> damage_in(const FrameLosses& frames) {
     });
     add(Kind::no_frame_sync, GapReason::unsynchronised, [&](const std::string& bytes, const std::string& from) {
         const std::string means =
-            t.fsyncs == 0 ? "the framing may be another" : "normal where recording began inside a frame";
+            t.fsyncs == 0 ? "the bytes may be framed otherwise" : "normal where recording began inside a frame";
         return Texts{fmt::format("no frame sync in {}, so their frames are not known", bytes), means,
                      fmt::format("no frame sync in {}{}, so their frames are not known; {}", bytes, from, means)};
     });
@@ -175,7 +175,7 @@ std::optional<Damage> cut_of(const BufferReport& buffer) {
     if (written && !buffer.error && buffer.bytes > *written)
         return damage(fmt::format("{} were written to it (length in trace.ini), but it holds {}",
                                   counted(*written, "byte"), grouped(buffer.bytes)),
-                      "the file is another one, or the capture is a mixture of two");
+                      "it is another file, or the capture is a mixture of two");
     if (!buffer.framed || buffer.buffer->format != capture::Buffer::Format::coresight) return std::nullopt;
     for (Damage& each : damage_in({buffer.name, buffer.buffer->format, buffer.frames, buffer.gaps}))
         if (each.kind == Kind::partial_frame) {
@@ -269,8 +269,8 @@ std::vector<Damage> not_decoded(const Session& session, const std::vector<const 
                                     : "not decoded: Waymark does not decode the protocol of " + sum->sources;
         damage.found = fmt::format("{} of {} of sources ({:.0f} %) are {}", grouped(sum->bytes), counted(all, "byte"),
                                    100.0 * static_cast<double>(sum->bytes) / static_cast<double>(all), why);
-        if (sum == &flow) damage.means = "what ran on the cores of these sources is in no figure";
-        if (sum == &unknown) damage.means = "if these sources trace what ran on a core, it is in no figure";
+        if (sum == &flow) damage.means = "no figure contains what ran on the cores of these sources";
+        if (sum == &unknown) damage.means = "if these sources trace what ran on a core, no figure contains it";
         damage.sentence = damage.means.empty() ? damage.found : damage.found + "; " + damage.means;
         out.push_back(std::move(damage));
     }
@@ -299,15 +299,16 @@ std::optional<Damage> silence_of(const StreamReport& stream) {
     if (!stream.silent_from) return std::nullopt;
     const std::string others = fmt::format("while {} of other sources follow", counted(stream.bytes_of_others, "byte"));
     const std::string means = "what it sent later may have gone to their trace IDs";
-    return Damage{Kind::silence,
-                  Severity::warning,
-                  *stream.silent_from,
-                  stream.buffer,
-                  stream.source->name,
-                  fmt::format("it falls silent inside a packet, {}", others),
-                  means,
-                  fmt::format("source {}: it falls silent inside a packet at offset {:#x} of buffer {}, {}: {}",
-                              stream.source->label(), stream.silent_from->value, stream.buffer, others, means)};
+    return Damage{
+        Kind::silence,
+        Severity::warning,
+        *stream.silent_from,
+        stream.buffer,
+        stream.source->name,
+        fmt::format("it sends nothing more in the middle of a packet, {}", others),
+        means,
+        fmt::format("source {}: it sends nothing more in the middle of a packet at offset {:#x} of buffer {}, {}: {}",
+                    stream.source->label(), stream.silent_from->value, stream.buffer, others, means)};
 }
 
 namespace {
@@ -373,7 +374,7 @@ std::vector<Damage> packet_damage(const Source& source, std::string_view buffer,
         out.push_back(of_source(
             Kind::last_packet, Severity::note, source, buffer, cut,
             fmt::format("{} cut off ({})", counted(cut.times, "packet is", "packets are"), counted(cut.bytes, "byte")),
-            "normal where recording stopped, else the file was cut", cut.times == 1 ? "," : ", first", ": "));
+            "normal where recording stopped; otherwise the file was cut", cut.times == 1 ? "," : ", first", ": "));
     return out;
 }
 
@@ -424,7 +425,7 @@ std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& 
             Kind::unplaced, Severity::warning, source, buffer, unplaced,
             fmt::format("flow is unknown in {}: {} without an address", counted(unplaced.times, "stretch", "stretches"),
                         counted(unplaced.amount, "waypoint")),
-            "what ran there is in no figure", ", first", "; "));
+            "no figure contains what ran there", ", first", "; "));
     if (troubles.unplaced.times != 0) out.back().ranges = troubles.unplaced.amount;
     if (const flow::Trouble& hidden = troubles.untraced; hidden.times != 0)
         out.push_back(
@@ -544,15 +545,14 @@ std::vector<Damage> missing_code(const Session& session, const Report& report, s
                     "kernel.kptr_restrict 0";
             else if (session.capture.sampled && session.capture.spaces->names().empty())
                 damage.means =
-                    "the file has no maps, so which program ran is not known, nor of which machine it is if the file "
-                    "does not say so: give the program with its load address (--image FILE@0, or the address if it "
-                    "can be loaded anywhere), or write the text again with perf script -F +brstack --show-mmap-events";
+                    "the file has no maps, so it is not known which program ran, nor, if the file does not name it, on "
+                    "which machine: give the program with its load address (--image FILE@0, or the address if it can "
+                    "be loaded anywhere), or write the text again with perf script -F +brstack --show-mmap-events";
             else
                 damage.means = fmt::format(
                     "the maps of {} are not in the file: FORK or MMAP2 records were lost (a larger ring, perf record "
-                    "-m "
-                    "SIZE, loses fewer), the file was not copied whole, or the process ran before. --image does not "
-                    "help: copy the file again, or record again from the start",
+                    "-m SIZE, loses fewer), the file was not copied whole, or the process started before the "
+                    "recording. --image does not help: copy the file again, or record again from the start",
                     threads.empty() ? "what ran" : "its process");
         } else {
             const capture::AddressSpaces::Name& name = session.capture.spaces->names()[*code.name];
@@ -624,7 +624,7 @@ std::vector<Damage> uncertain_code(const Session& session, const Report& report)
                                 std::filesystem::path(names[code.other].file).filename().string());
         damage.found = fmt::format(
             "{} ran at {:#x} and other addresses at which {} and {} were mapped within one AUX range: they are counted "
-            "for {}, but it is uncertain which of the files they belong to",
+            "for {}, but it is uncertain to which of the files they belong",
             counted(code.instructions, "instruction"), code.first.value, names[code.name].file, names[code.other].file,
             names[code.name].file);
         damage.means = "record with a smaller AUX buffer (perf record -m ,SIZE), whose ranges are shorter";

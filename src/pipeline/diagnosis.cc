@@ -54,9 +54,10 @@ std::string no_sync(const capture::Capture& capture, const std::vector<const Sou
     const bool given = std::any_of(capture.buffers.begin(), capture.buffers.end(),
                                    [](const capture::Buffer& b) { return b.container == nullptr; });
     return fmt::format(
-        "no {} ({}) in {}: not {} trace, framed otherwise than {}, or cut before its first synchronisation", words.sync,
-        words.sync_bytes, counted(bytes, "byte"), words.unit,
-        given ? "said (--buffer-format, or the snapshot's format=)" : "the file says");
+        "no {} ({}) in {}: it is not {} trace, is framed otherwise than {}, or was cut before its first "
+        "synchronisation",
+        words.sync, words.sync_bytes, counted(bytes, "byte"), words.unit,
+        given ? "given (--buffer-format, or the snapshot's format=)" : "the file says");
 }
 
 std::string why_nothing(const Session& session, const std::vector<const Source*>& selected, const Report& report,
@@ -69,13 +70,13 @@ std::string why_nothing(const Session& session, const std::vector<const Source*>
     if (bytes == 0) return why_no_bytes(session, selected, report);
     if (gave.packets == 0) return no_sync(session.capture, selected, bytes);
     if (const auto damages = missing_code(session, report, 3); gave.no_memory != 0 && !damages.empty()) {
-        std::string out = "execution was only where no image is known";
+        std::string out = "code ran only where no image is known";
         for (const Damage& damage : damages)
             out += (&damage == damages.data() ? ": " : ". Besides, ") + damage.sentence;
         return out;
     }
     if (gave.no_memory != 0)
-        return "execution was only where no image is known; give the program with --image FILE[@ADDRESS]";
+        return "code ran only where no image is known; give the program with --image FILE[@ADDRESS]";
     if (lost(GapReason::reserved_header) || lost(GapReason::malformed_packet) || lost(GapReason::framing) ||
         lost(GapReason::missing))
         return "the trace is damaged, and nothing could be decoded";

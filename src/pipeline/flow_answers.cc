@@ -164,8 +164,7 @@ private:
             return why;
         }
         if (ranges == 0)
-            out.health.push_back({Finding::Severity::bad,
-                                  "Nothing was decoded: execution was only where no image is known.",
+            out.health.push_back({Finding::Severity::bad, "Nothing was decoded: code ran only where no image is known.",
                                   "Give the program with --image FILE[@ADDRESS]: then this report shows functions, who "
                                   "called whom, source and code with coverage, branches and loops."});
         if (options.stretches != 0) stretches_health(out, options.stretches);
@@ -224,12 +223,12 @@ private:
         if (out.timeline.tracks.empty()) return;
         const bool kernel = session_.capture.spaces->time_of(0).has_value();
         const std::string& unit = out.timeline.axis.unit;
-        out.timeline.axis.note += unit == "ns" && kernel ? " They count the kernel's clock."
-                                  : unit == "ns" || unit == "ticks"
-                                      ? " They may not count the kernel's clock, so they give the order between CPUs, "
-                                        "and a time only if it is known that they do."
-                                      : " There are no timestamps in common, so there is order within a CPU, and no "
-                                        "time.";
+        out.timeline.axis.note +=
+            unit == "ns" && kernel ? " They count the kernel's clock."
+            : unit == "ns" || unit == "ticks"
+                ? " They may not count the kernel's clock, so they give the order between CPUs, "
+                  "and a time only if it is known that they do."
+                : " There are no timestamps in common, so only the order within a CPU is known, and no time.";
     }
 
     /// Gives images whose files were not found the build IDs in the capture.

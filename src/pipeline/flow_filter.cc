@@ -90,7 +90,7 @@ public:
             for (const std::string& name : *all)
                 if (name.starts_with(expression_mark) && !expression_of(name))
                     return Error{Errc::usage,
-                                 fmt::format("{} '{}': what follows ~ is no regular expression", option, name)};
+                                 fmt::format("{} '{}': the text after ~ is not a regular expression", option, name)};
         for (const std::string& name : wanted_.processes)
             if (std::none_of(tasks.begin(), tasks.end(), [&](const Task& t) { return means_process(name, t); }))
                 return none("--process", name, "process", {processes.begin(), processes.end()});
@@ -125,7 +125,7 @@ private:
             for (const capture::BufferPart& part : buffer.parts)
                 if (part.thread) return Nothing{};
         return Error{Errc::usage,
-                     "--process and --thread need to know which thread ran, and this trace has neither context IDs nor "
+                     "--process and --thread need the thread that ran, and this trace has neither context IDs nor "
                      "rings of threads: record with contextid, or with --per-thread"};
     }
 
@@ -263,7 +263,7 @@ std::optional<FilterNote> filter_note(const Session& session, const Report& repo
     FilterNote out;
     out.nothing_passed = all.passed == 0 && left_out != 0;
     if (!out.nothing_passed) {
-        out.text = fmt::format("only what ran of {} is shown: {} of {}", filter.text(), grouped(all.passed),
+        out.text = fmt::format("only code that ran of {} is shown: {} of {}", filter.text(), grouped(all.passed),
                                counted(sum, "range"));
         if (all.uncertain != 0)
             out.text += fmt::format(

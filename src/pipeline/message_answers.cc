@@ -319,7 +319,7 @@ void add_timeline(Answers& out, const Streams& streams) {
     if (most == nullptr) return;
     answers::TimeAxis& axis = out.timeline.axis;
     axis.unit = !timed ? "messages" : most->clock == "cycles" ? "cycles" : "ticks";
-    axis.note = timed ? "by timestamps of the unit; a message without one is at the time of the one before"
+    axis.note = timed ? "by timestamps of the unit; a message without one has the time of the previous message"
                       : "in the order of messages, which have no timestamps";
     if (axis.unit == "ticks") axis.ticks_per_second = most->timeline->ticks_per_second();
     answers::SyntheticTable functions(out);

@@ -68,12 +68,10 @@ Status NameFinder::add_given(const image::ImageArgument& argument, bool only_nam
 /// The reason why an image without an address cannot be the executed file; empty if nothing in the map contradicts it.
 std::string NameFinder::why_refused(const Given& file) const {
     if (mapped_.empty())
-        return capture_.spaces
-                   ? "the capture has no maps of processes, so it is not known where the file was; it is not "
-                     "used. Give FILE@ADDRESS (its load address; 0 for a program that is not position-independent), "
-                     "copy "
-                     "the whole capture again, or record again."
-                   : "";
+        return capture_.spaces ? "the capture has no maps of processes, so the address of the file is not known; it is "
+                                 "not used. Give FILE@ADDRESS (its load address; 0 for a program that is not "
+                                 "position-independent), copy the whole capture again, or record again."
+                               : "";
     constexpr std::string_view remedy =
         "it is not used. Give the file that ran, or FILE@ADDRESS to use this one there.";
     const std::vector<std::uint8_t>& id = file.info->build_id();
@@ -81,7 +79,7 @@ std::string NameFinder::why_refused(const Given& file) const {
     if (file.mapped) {
         const Mapped& m = mapped_[*file.mapped];
         if (m.build_id.empty() || m.build_id == id) return {};
-        return fmt::format("it is another build than {} in the capture: {}, recorded was {}; {}", m.file, has,
+        return fmt::format("it is not the build of {} in the capture: {}, recorded was {}; {}", m.file, has,
                            capture::hex_text(m.build_id), remedy);
     }
     // If processes have memory of their own, code is only read through mappings.
@@ -118,8 +116,8 @@ std::string NameFinder::why_another(std::size_t mapped, const Memory& dumped) co
     constexpr std::uint64_t enough = 32;
     if (found->relocatable || found->compared < enough || found->different <= found->compared / 16) return {};
     return fmt::format(
-        "{} was recorded without a build ID, and {} is not the file that ran: of {} bytes of its code that "
-        "the capture holds too, {} differ; it is not used",
+        "{} was recorded without a build ID, and {} is not the file that ran: of {} bytes of its code that the capture "
+        "contains too, {} differ; it is not used",
         m.file, m.found->path.string(), found->compared, found->different);
 }
 
@@ -369,16 +367,15 @@ Status NameFinder::add_generated(Result<image::GeneratedCodeFile> file, bool nee
 void NameFinder::report_doubtful() {
     const auto pieces = [](std::size_t n) { return fmt::format("{} piece{}", n, n == 1 ? "" : "s"); };
     if (doubtful_ != 0)
-        problem_({}, fmt::format("Of {} of generated code the capture holds other bytes than the jitdump file, and the "
-                                 "trace has no clock to compare with that of the file: such code has the name whose "
-                                 "bytes agree best. Is the file of this run?",
+        problem_({}, fmt::format("For {} of generated code the capture contains other bytes than the jitdump file, and "
+                                 "the trace has no clock to compare with the clock of the file: such code has the name "
+                                 "whose bytes agree best. Is the file of this run?",
                                  pieces(doubtful_)));
     if (replaced_ != 0)
-        problem_({},
-                 fmt::format("{} of generated code had another name before: the trace has no clock to compare with, "
-                             "so the last name of each address is given for all of the trace. A jitdump file "
-                             "(--jitdump) has the code itself, so that each of them is given where its code ran.",
-                             pieces(replaced_)));
+        problem_({}, fmt::format("{} of generated code had another name before: the trace has no clock to compare "
+                                 "with, so the last name of each address is used for the whole trace. A jitdump file "
+                                 "(--jitdump) has the code itself, so each name is used where its code ran.",
+                                 pieces(replaced_)));
 }
 
 std::optional<std::uint64_t> NameFinder::bias_of(std::size_t module) const {
@@ -423,11 +420,10 @@ std::optional<std::uint64_t> NameFinder::module_bias(const capture::Module& m, c
     if (fresh) {
         at->second = kernel_functions().place(kernel_module_name(m.file), file);
         if (at->second && at->second->others > at->second->agreeing / 16)
-            problem_(file,
-                     fmt::format("it is of another build than the module that was loaded: of {} of its functions in "
-                                 "kallsyms, {} do not lie where the others say. Its code may be decoded wrongly; give "
-                                 "the file of that build.",
-                                 at->second->agreeing + at->second->others, at->second->others));
+            problem_(file, fmt::format("it is of another build than the module that was loaded: of {} of its functions "
+                                       "in kallsyms, {} have another distance from the rest. Its code may be decoded "
+                                       "wrongly; give the file of that build.",
+                                       at->second->agreeing + at->second->others, at->second->others));
     }
     if (!at->second) {
         if (!m.code_offset) return std::nullopt;
@@ -436,12 +432,11 @@ std::optional<std::uint64_t> NameFinder::module_bias(const capture::Module& m, c
         return m.address.value + *m.code_offset - info->segments().front().address.value;
     }
     if (m.holds({at->second->load_bias})) return at->second->load_bias;
-    problem_(
-        file,
-        fmt::format("kallsyms has its code at {:#x}, but the capture has it from {:#x} on: it is of another boot, or "
-                    "the module was loaded again. The beginning of the mapping is taken; give the kallsyms of "
-                    "that run.",
-                    at->second->load_bias, m.address.value));
+    problem_(file,
+             fmt::format(
+                 "by kallsyms its code is at {:#x}, but the capture has it from {:#x} on: kallsyms is of another boot, "
+                 "or the module was loaded again. The beginning of the mapping is used; give the kallsyms of that run.",
+                 at->second->load_bias, m.address.value));
     return std::nullopt;
 }
 

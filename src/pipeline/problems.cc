@@ -89,7 +89,7 @@ std::vector<std::string> problems_in(const Session& session, const std::vector<c
                                       [&](const StreamReport& s) { return s.source == source; });
         // A capture in parts does not tell which sources a buffer contains.
         if (!tied && source->has_flow() && session.capture.spaces == nullptr)
-            out.push_back(fmt::format("source {}: it is tied to no trace buffer", source->name));
+            out.push_back(fmt::format("source {}: it belongs to no trace buffer", source->name));
     }
     for (const StreamReport& s : report.streams) {
         const auto* counter = dynamic_cast<const PacketCounter*>(s.consumer.get());

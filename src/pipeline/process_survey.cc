@@ -100,7 +100,7 @@ ProcessSurvey survey_processes(const Session& session, const std::vector<const S
     if (session.capture.spaces->thread_of(1, 1) && sink.contexts != 0 && sink.with_ids == 0)
         out.peculiarities.push_back(
             {"no-context-ids",
-             fmt::format("threads are not in the trace: the metadata promise their IDs, but {} none",
+             fmt::format("threads are not in the trace: its metadata announce their IDs, but {} none",
                          sink.contexts == 1 ? "its only context has"
                                             : fmt::format("its {} contexts have", grouped(sink.contexts))),
              "context IDs or VMIDs, from which threads are known",
@@ -108,7 +108,7 @@ ProcessSurvey survey_processes(const Session& session, const std::vector<const S
                          "container; ") +
                  (threads_known(part.capture)
                       ? "the thread of each AUX range is that of its record, or of SWITCH records"
-                      : "which process ran is not known, so no code of a process is found"),
+                      : "the processes that ran are not known, so no code of a process is found"),
              "record outside the container, or with --per-thread", capture::Peculiarity::Weight::ambiguous});
     return out;
 }

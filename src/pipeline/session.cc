@@ -110,11 +110,10 @@ private:
         for (const std::filesystem::path& file : files) {
             WM_ASSIGN_OR_RETURN(const image::Agreement found, image::agreement(file, 0, {}));
             if (found.machine != traced)
-                return Error{
-                    Errc::unsupported,
-                    fmt::format("{}: is a program for {}, but the trace is of a core that runs programs for {}; "
-                                "name the program that was traced",
-                                file.string(), image::name(found.machine), image::name(traced))};
+                return Error{Errc::unsupported,
+                             fmt::format("{}: is a program for {}, but the trace is of a core that runs programs for "
+                                         "{}; name the program that was traced",
+                                         file.string(), image::name(found.machine), image::name(traced))};
         }
         return Nothing{};
     }
@@ -171,7 +170,7 @@ private:
         const bool other_code = found.build_id_there.empty() && !found.relocatable && found.compared >= enough &&
                                 found.different > found.compared / 16;
         const std::string where = !placed && (found.position_independent || found.relocatable)
-                                      ? " It can be loaded anywhere; say where it was with --image FILE@ADDRESS."
+                                      ? " It can be loaded anywhere; give its address with --image FILE@ADDRESS."
                                       : "";
         if (other_id)
             problem(path,
@@ -180,13 +179,13 @@ private:
                                 found.build_id, found.build_id_there));
         else if (other_code)
             problem(path, fmt::format("it is of another build or another program than the one that was traced: of {} "
-                                      "bytes of its code that the capture holds too, {} differ there.{} Names may be "
-                                      "wrong; give the file of that build.",
+                                      "bytes of its code that the capture contains too, {} differ there.{} Names may "
+                                      "be wrong; give the file of that build.",
                                       found.compared, found.different, where));
         else if (found.first != found.end && found.known == 0)
             problem(path,
-                    fmt::format("its code lies from {:#010x} to {:#010x}, where no memory of the capture is: it "
-                                "names nothing that ran.{}",
+                    fmt::format("its code lies from {:#010x} to {:#010x}, where the capture has no memory: it names "
+                                "nothing that ran.{}",
                                 found.first.value, found.end.value,
                                 where.empty() ? " Is it the program that was traced?" : where),
                     Problem::Kind::unused);
@@ -367,7 +366,7 @@ private:
         if (!stream) return;  // reading it reports why
         auto dump = capture::read_all(**stream, protocol::RingSource::most_bytes);
         const std::filesystem::path file = buffer.files.empty() ? std::filesystem::path() : buffer.files.front();
-        if (!dump) return problem(file, dump.error().message + ". Its bytes are read as they lie.");
+        if (!dump) return problem(file, dump.error().message + ". Its bytes are read without frames.");
         protocol::Arrangement found = ring.arrange(*dump);
         for (std::string& text : found.problems) problem(file, std::move(text));
         for (const protocol::Arrangement::Piece& piece : found.pieces)
@@ -484,8 +483,9 @@ Result<std::vector<const Source*>> Session::select(const std::vector<std::string
                                      selector, capture.path.string(), there.empty() ? "none" : there)};
         }
         if (found->left_out)
-            return Error{Errc::usage,
-                         fmt::format("'{}' is not of the CPUs that are wanted: leave out --source or --cpu", selector)};
+            return Error{
+                Errc::usage,
+                fmt::format("'{}' is not a source of the selected CPUs: leave out --source or --cpu", selector)};
         if (std::find(out.begin(), out.end(), &*found) == out.end()) out.push_back(&*found);
     }
     return out;

@@ -56,7 +56,7 @@ Status add_written_code(const capture::Capture& capture, const SessionOptions& o
         auto read = image::read_jitdump(file.path);
         if (!read) {
             if (!file.process) return std::move(read.error());
-            problem(fmt::format("{}; the code that it should have is not decoded.", read.error().message));
+            problem(fmt::format("{}; its code is not decoded.", read.error().message));
             continue;
         }
         for (std::string& what : read->problems) problem(std::move(what));
@@ -72,8 +72,8 @@ Status add_written_code(const capture::Capture& capture, const SessionOptions& o
     }
     if (without_clock)
         problem(
-            "the capture's times are not by the clock of the jitdump files (perf record -k 1), so of each address "
-            "the code that was generated last is taken for all of the trace.");
+            "the capture's times are not by the clock of the jitdump files (perf record -k 1), so the code that was "
+            "generated last at each address is used for the whole trace.");
     return Nothing{};
 }
 

@@ -54,7 +54,7 @@ Result<Plan> make_plan(const Wanted& wanted) {
         WM_RETURN_IF_ERROR(wanted.sink->check());
         if (wanted.sink->after_trigger && !wanted.unit.trigger_at && wanted.unit.registers.empty())
             return Error{Errc::usage,
-                         "the buffer is to stop at a trigger, and nothing triggers: add --trigger-at SYMBOL"};
+                         "the buffer is to stop at a trigger, but nothing triggers: add --trigger-at SYMBOL"};
         plan.components.push_back({fmt::format("{} trace buffer", sink::name(wanted.sink->buffer.kind)), "sink",
                                    wanted.sink_base, program_of(*wanted.sink)});
     }

@@ -137,7 +137,7 @@ std::vector<CaptureFinding> Likeness::findings(const Words& words) const {
              "packets up to the next " + std::string(words.sync),
              "bytes were damaged or lost on their way" +
                  (words.settings.empty() ? "" : ", or " + std::string(words.settings) + " are of another unit"),
-             "trace continues at the " + std::string(words.sync) + " after each; get the buffer anew if it matters"}};
+             "trace continues at the " + std::string(words.sync) + " after each; read the buffer again if it matters"}};
 }
 
 std::vector<CaptureFinding> lost_bytes_findings(const Identity& identity, const std::vector<Stretch>& stretches,

@@ -23,7 +23,7 @@ void summarise(const FlowRecording& options, const Recorded& r, RecordOutcome& o
     if (r.replaced)
         out.summary(r.kept_earlier
                         ? fmt::format("{}: the recording that was there is kept, because nothing was recorded", folder)
-                        : fmt::format("{}: replaced the recording that was there", folder));
+                        : fmt::format("{}: replaced the previous recording", folder));
     if (r.decodable && !r.kept_earlier)
         out.summary(fmt::format(
             "{}: {} instructions in {} ranges, {} {}{}, {} bytes of trace, {} bytes of code{}", folder,
@@ -138,8 +138,8 @@ void say_not_seen(const QemuOptions& how, bool vmid, const Recorded& r, RecordOu
             how.watched.size() > most_watched_writes ? ", or has too many of them" : "", vmid ? ", VMID" : ""));
     if (r.jumps != 0)
         out.warning(
-            fmt::format("{} execution went on at a place to which no branch or exception led, as when a "
-                        "core is reset or started; the trace has a gap there",
+            fmt::format("{} execution continued at a place to which no branch or exception led, as when a core is "
+                        "reset or started; the trace has a gap there",
                         counted(r.jumps, "time")));
 }
 
@@ -176,11 +176,10 @@ RecordOutcome flow_outcome(const FlowRecording& options, const QemuOptions& how,
     say_not_seen(how, options.unit.vmid, r, out);
     if (out.ended_by_signal(ending)) return out;
     if (r.changed_too_often)
-        return out.failed(
-            Kind::cut_off,
-            fmt::format("code that had executed changed more than {} times; what came up to there is recorded. "
-                        "Each change begins a buffer of its own; --max-changes allows more",
-                        grouped(options.changes)));
+        return out.failed(Kind::cut_off,
+                          fmt::format("code that had executed changed more than {} times; the run up to there is "
+                                      "recorded. Each change begins a new buffer; --max-changes allows more",
+                                      grouped(options.changes)));
     const Kind lost = r.ranges == 0 ? Kind::nothing : Kind::cut_off;
     if (r.lost_way)
         return out.failed(
@@ -200,9 +199,8 @@ RecordOutcome flow_outcome(const FlowRecording& options, const QemuOptions& how,
     if (r.ranges == 0 && r.filtered_ranges != 0 && r.not_permitted_ranges == r.filtered_ranges)
         return out.failed(
             Kind::nothing,
-            fmt::format("nothing recorded: {} executed in {} ranges, none of which the unit "
-                        "was permitted to trace ({}); look at --authentication, "
-                        "--unit-power and --os-lock",
+            fmt::format("nothing recorded: {} executed in {} ranges, none of which the unit was permitted to trace "
+                        "({}); check --authentication, --unit-power and --os-lock",
                         counted(r.instructions, "instruction"), grouped(r.filtered_ranges), prohibited_by(r)));
     if (r.ranges == 0 && r.not_permitted_ranges != 0)
         return out.failed(Kind::nothing,

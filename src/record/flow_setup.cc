@@ -106,7 +106,7 @@ Status check_way(const FlowRecording& options) {
                                       {options.unit.vmid, "--vmid"},
                                       {options.processors != 1, "--smp"},
                                       {!options.vectors.empty(), "--vectors"}})
-        if (given) return wrong(fmt::format("{} goes with --system only", name));
+        if (given) return wrong(fmt::format("{} is only for --system", name));
     return Nothing{};
 }
 
@@ -115,7 +115,8 @@ Status check_sink(const FlowRecording& options) {
     if (!options.sink) return Nothing{};
     WM_RETURN_IF_ERROR(options.sink->check());
     if (options.buffer != 0)
-        return Error{Errc::usage, "--buffer does not go with --sink, which has a size of its own: --sink KIND:BYTES"};
+        return Error{Errc::usage,
+                     "--buffer cannot be used with --sink, which has a size of its own: --sink KIND:BYTES"};
     if (options.sink->after_trigger && options.trigger_at.empty() && options.registers.empty())
         return Error{Errc::usage,
                      "--stop-after-trigger: nothing is a trigger; add --trigger-at SYMBOL, or --registers with the "
@@ -210,7 +211,7 @@ Result<std::vector<SignalChange>> signal_changes(const FlowRecording& options) {
                                              both, mark == text.npos ? "from the beginning" : "at the same place"));
             if (mark == text.npos) continue;
             if (mark + 1 == text.size())
-                return wrong(fmt::format("{}: no symbol or address stands behind @{}", change.option,
+                return wrong(fmt::format("{}: no symbol or address follows @{}", change.option,
                                          of == SignalChange::Of::authentication
                                              ? "; leave the @ out for a signal that has this level from the beginning"
                                              : ", as in off@SYMBOL"));
@@ -219,8 +220,8 @@ Result<std::vector<SignalChange>> signal_changes(const FlowRecording& options) {
         }
     if (!out.empty() && options.unit.fifo_bytes != 0)
         return wrong(
-            "--fifo does not go with --authentication, --unit-power and --os-lock: what a full FIFO lost could not be "
-            "distinguished from what was not permitted");
+            "--fifo cannot be used with --authentication, --unit-power and --os-lock: what a full FIFO lost could not "
+            "be distinguished from what was not permitted");
     return out;
 }
 
@@ -266,10 +267,10 @@ Result<std::vector<PlacedRange>> placed_ranges(const FlowRecording& options, con
     if (!options.trigger_at.empty()) with_ranges.trigger_at = Address{0x1000};
     WM_RETURN_IF_ERROR(options.units->check(with_ranges));
     if (with_ranges.programmed() && unit.fifo_bytes != 0)
-        return Error{Errc::usage,
-                     "--fifo does not go with --registers, --view-range, --exclude-range, --trigger-at and "
-                     "--cycle-threshold: what a full FIFO lost could not be distinguished from what "
-                     "was not to be traced"};
+        return Error{
+            Errc::usage,
+            "--fifo cannot be used with --registers, --view-range, --exclude-range, --trigger-at and "
+            "--cycle-threshold: what a full FIFO lost could not be distinguished from what was not to be traced"};
     return ranges;
 }
 

@@ -134,7 +134,7 @@ Result<std::unique_ptr<RecordedPerfFile>> RecordedPerfFile::create(const fs::pat
     if (fs::exists(path, none) && !fs::is_regular_file(path, none))
         return Error{
             Errc::usage,
-            fmt::format("{} is no regular file, which perf.data needs: its header is written last. Name a file",
+            fmt::format("{} is not a regular file, which perf.data needs: its header is written last. Name a file",
                         path.string())};
     if (fs::exists(path, none) && access(path.c_str(), W_OK) != 0) return cannot_create(path, errno);
     const fs::path place = fs::is_symlink(path, none) ? fs::weakly_canonical(path, none) : path;

@@ -96,7 +96,7 @@ Status check(const PerfRecorderOptions& o) {
     if (o.aux_bytes < least || o.aux_bytes > most || (o.aux_bytes & (page_bytes - 1)) != 0)
         return wrong(fmt::format("a buffer of {} bytes: whole pages, from {} to {} bytes", o.aux_bytes, least, most));
     if (o.per_thread && (o.unit.context_id_bytes != 0 || o.unit.timestamps))
-        return wrong("--per-thread goes with neither --context-id nor --timestamps: perf sets neither there");
+        return wrong("--per-thread cannot be used with --context-id or --timestamps: perf sets neither there");
     const std::vector<RegisterValue> registers = o.units->registers(o.unit, perf::cs_etm_trace_id(0));
     const perf::CsEtmBlock* const block = perf::cs_etm_block_for(registers);
     if (block == nullptr) return wrong(fmt::format("perf.data cannot describe the unit {}", o.units->name()));

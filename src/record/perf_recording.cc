@@ -65,7 +65,7 @@ struct Asked {
 RecordOutcome perf_outcome(const Asked& asked, const PerfRecorded& r, const Ending& ending, const Status& finished) {
     using Kind = RecordOutcome::Kind;
     RecordOutcome out;
-    if (r.replaced) out.summary(asked.file + ": replaced the recording that was there");
+    if (r.replaced) out.summary(asked.file + ": replaced the previous recording");
     if (!finished) return out.not_finished(finished.error(), ending);
     if (!r.began)
         return out.failed(Kind::nothing,
@@ -79,7 +79,7 @@ RecordOutcome perf_outcome(const Asked& asked, const PerfRecorded& r, const Endi
         r.processes > 1 ? fmt::format("{} processes, ", r.processes) : "", r.threads, r.threads == 1 ? "" : "s", r.cpus,
         r.cpus == 1 ? "" : "s", grouped(r.trace_bytes), grouped(r.aux_ranges), r.aux_ranges == 1 ? "" : "s"));
     if (r.lost_bytes != 0)
-        out.warning(fmt::format("{} of trace lost, as --loss {} asks for", counted(r.lost_bytes, "byte"), asked.loss));
+        out.warning(fmt::format("{} of trace lost, as --loss {} requests", counted(r.lost_bytes, "byte"), asked.loss));
     const bool never_stopped = !asked.stop_at.empty() && !r.stopped;
     if (never_stopped)
         out.warning(fmt::format("--stop-at {}: {}; nothing stopped the recording", asked.stop_at,

@@ -298,8 +298,8 @@ Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const 
     }
     if (ring.attached.load() == 0)
         return Error{Errc::unreadable,
-                     fmt::format("{} ended with status {} before it took the plugin {}; its own message says why. "
-                                 "Waymark needs a QEMU with TCG plugins, such as Debian's 7.2",
+                     fmt::format("{} ended with status {} before it loaded the plugin {}; see its own message. Waymark "
+                                 "needs a QEMU with TCG plugins, such as Debian's 7.2",
                                  options.qemu.string(), ending.code, options.plugin.string())};
     return ending;
 }

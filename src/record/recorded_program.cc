@@ -106,10 +106,10 @@ Result<PlacedRange> code_range(const std::string& text, const char* option, cons
     }
     std::uint64_t value = 0;
     if (wire::scan_number(text, value))
-        return Error{Errc::usage,
-                     fmt::format("--{} {}: an address alone is no range; give START-STOP or the symbol of a "
-                                 "function",
-                                 option, text)};
+        return Error{
+            Errc::usage,
+            fmt::format("--{} {}: an address alone is not a range; give START-STOP or the symbol of a function", option,
+                        text)};
     WM_ASSIGN_OR_RETURN(CodePlace function, code_place(text, option, program, system));
     if (function.address()) {
         image::Symbols symbols;

@@ -74,7 +74,7 @@ Result<Truth> truth_from_text(const std::string& text, const std::string& name) 
             if (key == "complete" && source == nullptr)
                 truth.complete = v != 0;
             else if (source == nullptr)
-                return bad(fmt::format("'{}' stands before any source", key));
+                return bad(fmt::format("'{}' comes before any source", key));
             else if (key == "wrapped")
                 source->wrapped = v != 0;
             else if (key == "stopped")

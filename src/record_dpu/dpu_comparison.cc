@@ -30,7 +30,7 @@ public:
         eonce_ = setup_.mode == eonce_raw || setup_.mode == eonce_comp;
         if (setup_.filter_changed)
             out_.notes.emplace_back(
-                "what tasks had is not compared: IDFLT or what it compares with changed on the way");
+                "the costs of tasks are not compared: IDFLT, or an ID that it compares with, changed during the run");
         else if (setup_.filtered)
             out_.notes.emplace_back("IDFLT: of tasks that match, all is compared; what others had is <filtered>");
         if (setup_.overwritten) return;
@@ -187,10 +187,9 @@ private:
                 const bool in_truth =
                     wire && std::find(truth_wires.begin(), truth_wires.end(), *wire) != truth_wires.end();
                 if (wire && wire != dpu::EventWire::none) {
-                    out_.notes.push_back(
-                        fmt::format("{} {} is not compared: {}", dpu::counter_name(c), name(*wire),
-                                    in_truth ? "it did not count that from the first instruction to the last"
-                                             : "the truth does not count it"));
+                    out_.notes.push_back(fmt::format(
+                        "{} {} is not compared: {}", dpu::counter_name(c), name(*wire),
+                        in_truth ? "it did not count during the whole run" : "the truth does not count it"));
                     ++out_.counters_left_out;
                 }
                 continue;

@@ -31,7 +31,7 @@ Status set(CoreModel& model, std::string_view name, std::uint64_t value) {
         fits = value <= 0xffffffff;
         if (fits) field = static_cast<std::uint32_t>(value);
     });
-    if (!found) return wrong(fmt::format("the modelled core has no number '{}'; there are {}", name, names));
+    if (!found) return wrong(fmt::format("the modelled core has no number '{}'; it has {}", name, names));
     if (!fits) return wrong(fmt::format("{} = {} is too large; at most 4294967295", name, value));
     return Nothing{};
 }

@@ -52,8 +52,8 @@ void say_what_is_missing(const DpuRecorded& r, const std::function<std::string()
     if (r.shared_id) out.warning("more than 254 threads at a time: the later ones share task ID 255, and their costs");
     if (r.buffer && r.lines > *r.buffer)
         out.warning(
-            fmt::format("the buffer wrapped: of {} of trace it holds the last {}; what the program did before "
-                        "is gone. A larger --buffer, or none, keeps more",
+            fmt::format("the buffer wrapped: of {} of trace it contains the last {}; what the program did earlier is "
+                        "overwritten. A larger --buffer, or none, keeps more",
                         counted(r.lines * 32, "byte"), counted(*r.buffer * 32, "byte")));
     if (r.overruns != 0)
         out.warning(fmt::format("{}: trace that had not been read out was overwritten; a larger --buffer keeps it",
@@ -66,7 +66,7 @@ RecordOutcome dpu_outcome(const DpuOptions& to, const DpuRecorded& r, const Endi
                           const std::function<std::string()>& why_empty) {
     RecordOutcome out;
     const std::string folder = to.folder.string();
-    if (r.replaced) out.summary(folder + ": replaced the recording that was there");
+    if (r.replaced) out.summary(folder + ": replaced the previous recording");
     out.summary(fmt::format(
         "{}: {} instructions of {} in {} modelled cycles, {} of trace{}; cycles, stalls and caches "
         "come from the modelled core",

@@ -151,8 +151,8 @@ Result<DpuTruth> dpu_truth_from_text(const std::string& text, const std::string&
         if (line.empty() || line.front() == '#') continue;
         if (!reader.line(line))
             return Error{Errc::bad_format,
-                         fmt::format("{}:{}: '{}' is no line of a DPU recording's truth; record again", name, number,
-                                     line.substr(0, 60))};
+                         fmt::format("{}:{}: '{}' is not a line of the truth of a DPU recording; record again", name,
+                                     number, line.substr(0, 60))};
     }
     if (!reader.whole())
         return Error{Errc::bad_format, fmt::format("{}: is not the truth of a DPU recording; record again", name)};
@@ -163,11 +163,9 @@ Result<DpuTruth> read_dpu_truth(const std::filesystem::path& folder) {
     const std::filesystem::path path = folder / dpu_truth_file;
     std::ifstream in(path, std::ios::binary);
     if (!in)
-        return Error{
-            Errc::not_found,
-            fmt::format("{} is not there: the recorder did not come to its end, or the capture is of hardware; "
-                        "there is nothing to compare with",
-                        path.string())};
+        return Error{Errc::not_found, fmt::format("{} does not exist: the recorder did not come to its end, or the "
+                                                  "capture is of hardware; there is nothing to compare with",
+                                                  path.string())};
     return dpu_truth_from_text(std::string{std::istreambuf_iterator<char>(in), {}}, path.string());
 }
 

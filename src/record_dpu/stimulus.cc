@@ -100,7 +100,8 @@ private:
 class StimulusReader {
 public:
     Result<DpuStimulus> read(std::string_view text) {
-        if (text.size() > most_stimulus_bytes) return Error{Errc::unsupported, "over 16 MiB, which is no stimulus", {}};
+        if (text.size() > most_stimulus_bytes)
+            return Error{Errc::unsupported, "over 16 MiB, so it is not a stimulus", {}};
         for (unsigned number = 1; !text.empty(); ++number) {
             const std::string_view line = text.substr(0, text.find('\n'));
             text.remove_prefix(std::min(line.size() + 1, text.size()));
@@ -200,8 +201,8 @@ private:
             return Nothing{};
         }
         return bad(
-            fmt::format("'{}' is no line of a stimulus; there are context, cycle, cycles, item, write, sample, debug, "
-                        "repeat, end, eonce, symbol and task",
+            fmt::format("'{}' is not a line of a stimulus; lines begin with context, cycle, cycles, item, write, "
+                        "sample, debug, repeat, end, eonce, symbol and task",
                         verb));
     }
 
@@ -224,10 +225,10 @@ private:
             const std::size_t equals = word.find('=');
             const auto wire = dpu::event_wire(word.substr(0, equals));
             if (!wire || *wire == EventWire::none)
-                return bad(
-                    fmt::format("'{}' is no event; section 8 of docs/spec/dpu.md lists them", word.substr(0, equals)));
+                return bad(fmt::format("'{}' is not an event; section 8 of docs/spec/dpu.md lists them",
+                                       word.substr(0, equals)));
             if (dpu::is_own(*wire))
-                return bad(fmt::format("{} is an event that the unit makes itself, of contexts, items and its buffer",
+                return bad(fmt::format("the unit itself makes the event {}, from contexts, items and its buffer",
                                        dpu::name(*wire)));
             std::uint64_t times = 1;
             if (equals != word.npos) {

@@ -99,7 +99,7 @@ Result<std::vector<WatchedBytes>> watched_variables(const CortexMRecording& o) {
             return usage(
                 fmt::format("--watch {}: {} has no variable of that name; nm lists them", name, o.program.front()));
         if (found->bytes == 0)
-            return usage(fmt::format("--watch {}: the symbol has no size, so what to watch is not known", name));
+            return usage(fmt::format("--watch {}: the symbol has no size, so the bytes to watch are not known", name));
         out.push_back(
             {name, static_cast<std::uint32_t>(found->address.value), static_cast<std::uint32_t>(found->bytes)});
     }
@@ -361,7 +361,7 @@ private:
         if (replaced_)
             out.summary(aside_ ? fmt::format("{}: the recording that was there is kept, because nothing was recorded",
                                              options_.folder)
-                               : fmt::format("{}: replaced the recording that was there", options_.folder));
+                               : fmt::format("{}: replaced the previous recording", options_.folder));
         std::string units;
         for (const auto& unit : units_) units += ", " + unit->summary();
         out.summary(fmt::format("{}: {} instructions, {}{}, {} bytes of code", options_.folder, grouped(cycle_),
@@ -464,7 +464,7 @@ Result<RecordOutcome> record_cortex_m(const CortexMRecording& asked, const ShowR
                 "{} was built for {}; --unit mtb, itm, stm and etmv3,itm take a program for a Cortex-M without an "
                 "operating system (-mcpu=cortex-m33)",
                 options.program.front(),
-                kind.architecture.empty() ? "cores that it does not name" : kind.architecture)};
+                kind.architecture.empty() ? "cores other than those it names" : kind.architecture)};
     if (options.etm && kind.architecture != "ARMv7-M" && kind.architecture != "ARMv7E-M")
         return usage(
             fmt::format("--unit etmv3: {} was built for {}, whose cores have none; a Cortex-M3 or M4 has one "

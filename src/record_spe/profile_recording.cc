@@ -29,7 +29,7 @@ RecordOutcome profile_outcome(const ProfilerOptions& to, const Profiled& p, cons
                     grouped(p.records()), to.spe.period & ~0xffU, grouped(p.trace_bytes)));
     if (p.instructions == 0) return out.failed(Kind::nothing, "nothing recorded: the program executed nothing");
     const bool none = p.records() == 0 && !to.spe.discard;
-    if (to.spe.discard && p.records() == 0) out.note("discard: nothing was to be written, and nothing is");
+    if (to.spe.discard && p.records() == 0) out.note("discard: the unit was to write nothing, and wrote nothing");
     if (none)
         out = out.failed(Kind::nothing, fmt::format("nothing recorded: {} operation{} chosen, {} of them filtered out",
                                                     grouped(p.chosen), p.chosen == 1 ? " was" : "s were",

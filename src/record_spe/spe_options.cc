@@ -57,7 +57,7 @@ Status set_from_event(SpeOptions& options, std::string_view event) {
     const auto end = event.find('/');
     if (slash != all.npos && end == event.npos) return wrong("a second / is missing");
     if (end != event.npos && event.substr(end + 1) != "" && event.substr(end + 1) != "u")
-        return wrong(fmt::format("/{}: only what the program itself executes (u) is there", event.substr(end + 1)));
+        return wrong(fmt::format("/{}: only u, code of the program itself, can be traced", event.substr(end + 1)));
     event = event.substr(0, end == event.npos ? 0 : end);
     while (!event.empty()) {
         const auto comma = event.find(',');
@@ -88,7 +88,7 @@ Status set_from_event(SpeOptions& options, std::string_view event) {
             options.period = static_cast<std::uint32_t>(value);
             continue;
         }
-        if (!found) return wrong(fmt::format("no term {}; there are {}, period", name, names));
+        if (!found) return wrong(fmt::format("no term {}; the terms are {}, period", name, names));
         if (!fits) return wrong(fmt::format("{} = {} is too large", name, value));
     }
     return Nothing{};

@@ -49,7 +49,7 @@ Result<ReportSize> write_report(const Answers& answers, const ReportOptions& opt
     if (title == options.page.npos || data == options.page.npos || data < title)
         return Error{Errc::usage, "the page has no place for its title and data; build web/ again"};
     if (options.page.size() >= options.most_bytes)
-        return Error{Errc::usage, fmt::format("a report takes at least {} bytes, and at most {} were asked for",
+        return Error{Errc::usage, fmt::format("a report needs at least {} bytes, but at most {} were requested",
                                               options.page.size(), options.most_bytes)};
 
     std::vector<Part> parts{

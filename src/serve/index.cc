@@ -306,7 +306,7 @@ std::string why_not_indexed(const pipeline::Session& session, const std::vector<
     if (session.capture.strobed || session.capture.sampled) return "it consists of stretches of the run";
     for (const pipeline::Source* source : selected) {
         if (!source->has_flow()) continue;
-        if (!source->continues.empty()) return "a source goes on with the thread of another one";
+        if (!source->continues.empty()) return "a source continues with the thread of another one";
         flow::BlockTable blocks;
         flow::BatchWriter out(blocks);
         if (cutting_decoder(*source, out) == nullptr)

@@ -354,7 +354,7 @@ Status check_index_file(const fs::path& file) {
     std::error_code none;
     const fs::file_status there = fs::status(file, none);
     if (there.type() == fs::file_type::not_found) return Nothing{};
-    const Error other{Errc::usage, file.string() + ": is no index of waymark serve, and is not replaced by one"};
+    const Error other{Errc::usage, file.string() + ": is not an index of waymark serve, and is not replaced"};
     if (!fs::is_regular_file(there)) return other;
     std::ifstream in(file, std::ios::binary);
     std::string begin(magic_begins.size(), ' ');

@@ -75,7 +75,7 @@ Pages::~Pages() { stop(); }
 void Pages::start(std::function<void(const std::string&)> say) {
     say_ = std::move(say);
     if (session_ != nullptr && !no_windows_.empty())
-        say_("windows of single calls cannot be asked for: " + no_windows_);
+        say_("windows of single calls cannot be requested: " + no_windows_);
     if (index_ != nullptr) indexing_ = std::thread([this] { make_index(); });
     reporting_ = std::thread([this] { make_reports(); });
 }
@@ -101,7 +101,7 @@ std::optional<std::string> Pages::changed() const {
     for (const Seen& seen : seen_) {
         std::error_code none;
         const std::uint64_t bytes = fs::file_size(seen.file, none);
-        if (none) return fmt::format("{} is not there any more: {}", seen.file.string(), none.message());
+        if (none) return fmt::format("{} does not exist any more: {}", seen.file.string(), none.message());
         const auto time = fs::last_write_time(seen.file, none);
         if (bytes != seen.bytes || time != seen.time)
             return fmt::format("{} has changed since waymark serve began; start it again", seen.file.string());
@@ -279,7 +279,7 @@ Reply Pages::not_read(std::uint64_t known, const std::string& when) const {
     const std::scoped_lock lock(mutex_);
     if (!index_failed_.empty())
         return refusal(409, fmt::format("Reading ended after {} instructions: {}", grouped(known), index_failed_));
-    return refusal(503, fmt::format("{} instructions are read so far: ask again when {}", grouped(known), when));
+    return refusal(503, fmt::format("only {} instructions are read so far: ask again when {}", grouped(known), when));
 }
 
 Reply Pages::window(FlowWindow window) {
@@ -291,7 +291,7 @@ Reply Pages::window(FlowWindow window) {
         return refusal(400, fmt::format("The window of instructions {}..{} ends where it begins, or before",
                                         window.begin, window.end));
     if (window.end - window.begin > options_.most_instructions)
-        return refusal(413, fmt::format("A window has at most {} instructions, and {} were asked for",
+        return refusal(413, fmt::format("A window has at most {} instructions, but {} were requested",
                                         grouped(options_.most_instructions), grouped(window.end - window.begin)));
     if (auto why = changed()) return refusal(409, std::move(*why));
     // Decoding trace that is not read yet would take as long as reading it.
@@ -304,14 +304,13 @@ Reply Pages::window(FlowWindow window) {
     if (!read) return refusal(read.error().code == Errc::not_found ? 404 : 409, read.error().message);
     Answers& answers = read->answers;
     options_.complete(answers);
-    answers.health.insert(
-        answers.health.begin(),
-        {Finding::Severity::note,
-         fmt::format("This page is of a window of the run: each source from its instruction {} on, up to {}. All its "
-                     "figures are of the blocks of code that began there.",
-                     grouped(window.begin), grouped(window.end)),
-         "What did not run in the window may have run elsewhere.",
-         {}});
+    answers.health.insert(answers.health.begin(),
+                          {Finding::Severity::note,
+                           fmt::format("This page is of a window of the run: each source from its instruction {} on, "
+                                       "up to {}. All its figures are about the blocks of code that began there.",
+                                       grouped(window.begin), grouped(window.end)),
+                           "What did not run in the window may have run elsewhere.",
+                           {}});
     {
         const std::scoped_lock lock(mutex_);
         answers.health.insert(answers.health.end(), health_.begin(), health_.end());
@@ -342,7 +341,7 @@ Reply Pages::window(std::string_view unit, std::uint64_t begin, std::uint64_t en
     if (unit == "ticks") return of_axis("ticks", begin, end);
     const std::uint64_t given = options_.window.timestamp_hz;
     const std::uint64_t hz = given != 0 ? given : session_->capture.timestamp_frequency_hz.value_or(0);
-    if (hz == 0) return refusal(400, "How many timestamps are a second is not known: --timestamp-hz says it");
+    if (hz == 0) return refusal(400, "It is not known how many timestamps make a second: give --timestamp-hz");
     constexpr double nanoseconds = 1e9;
     const auto ticks = [&](std::uint64_t time) {
         constexpr double most = 1e19;

@@ -383,7 +383,7 @@ Status serve(Pages& pages, const ServerOptions& options, const std::function<boo
     answer("/window", true, [&](const httplib::Request& request, httplib::Response& response) {
         const auto from = number_of(request, "from"), to = number_of(request, "to");
         if (!from || !to)
-            return refuse(response, 400, "A window is asked for as window?from=FIRST&to=END, in instructions.");
+            return refuse(response, 400, "A window is requested as window?from=FIRST&to=END, in instructions.");
         give(response,
              pages.window(request.has_param("unit") ? request.get_param_value("unit") : "instructions", *from, *to));
     });

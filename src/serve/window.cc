@@ -273,8 +273,8 @@ Status read_stream(const pipeline::Session& session, const capture::Buffer& buff
         for (const pipeline::BufferReport& report : reader.report().buffers)
             if (report.error) return *report.error;
     if (stream.failed())
-        return Error{Errc::bad_format, fmt::format("the trace of {} is not what it was when its index was made",
-                                                   stream.source().label())};
+        return Error{Errc::bad_format,
+                     fmt::format("the trace of {} has changed since its index was made", stream.source().label())};
     return Nothing{};
 }
 

@@ -75,7 +75,7 @@ std::string Cti::write_register(std::uint32_t offset, std::uint32_t value) {
             } else if (in_row(offset, outen, number) && number < config_.triggers) {
                 out_enables_[number] = value & channel_bits();
             } else if (const std::string name = register_name(offset); name.empty()) {
-                return fmt::format("offset {:#x} is no register of a cross-trigger interface", offset);
+                return fmt::format("offset {:#x} is not a register of a cross-trigger interface", offset);
             } else if (name.ends_with("STATUS")) {
                 return name + " is read-only";
             } else {

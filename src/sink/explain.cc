@@ -103,9 +103,8 @@ private:
         const bool by_trigger = bit("FFCR", Ffcr::stop_on_trig_evt) && bit("STS", Sts::triggered);
         if (by_trigger)
             find(TraceEffect::may, "FFCR.StopOnTrigEvt",
-                 "FFCR.StopOnTrigEvt is 1 and STS.Triggered is 1: the trigger counter ran down, and what came after "
-                 "that "
-                 "was not captured",
+                 "FFCR.StopOnTrigEvt is 1 and STS.Triggered is 1: the trigger counter reached 0, and what came after "
+                 "that was not captured",
                  "write a larger number to TRG for more trace after the trigger, or 0 to FFCR.StopOnTrigEvt", "3.2");
         if (bit("FFCR", Ffcr::stop_on_trig_evt) && value("STS") && !bit("STS", Sts::triggered) && circular()) {
             const auto left = value("TRG");
@@ -132,10 +131,10 @@ private:
                 : saved_                           ? TraceEffect::note
                                                    : TraceEffect::stops,
                 "FFSR.FtStopped",
-                maybe_by_trigger ? "FFSR.FtStopped is 1: the formatter has stopped; STS, which says whether the "
+                maybe_by_trigger ? "FFSR.FtStopped is 1: the formatter has stopped; STS, which shows whether the "
                                    "trigger stopped it, is not given"
                 : value("FFCR")
-                    ? "FFSR.FtStopped is 1: the formatter has stopped and takes no trace"
+                    ? "FFSR.FtStopped is 1: the formatter has stopped and accepts no trace"
                     : "FFSR.FtStopped is 1: the formatter has stopped; FFCR, which selects what stops it, is not given",
                 "write 0 to CTL.TraceCaptEn, wait for STS.TMCReady, and write 1 again", "3.3");
         }
@@ -171,8 +170,8 @@ private:
                  "", "2.4");
         if (bit("STS", Sts::full))
             find(TraceEffect::note, "STS.Full",
-                 fmt::format("STS.Full is 1: {}the buffer wrapped, what was oldest is overwritten, and the oldest byte "
-                             "lies at RWP",
+                 fmt::format("STS.Full is 1: {}the buffer wrapped, the oldest trace is overwritten, and the oldest "
+                             "byte that is left lies at RWP",
                              circular() ? "" : "in circular mode "),
                  "", "2.2");
     }
@@ -190,11 +189,10 @@ private:
                             *trg, *words),
                 "write a smaller number to TRG", "3.2");
         if (value("FFCR") && !bit("FFCR", Ffcr::en_ft))
-            find(
-                TraceEffect::note, "FFCR.EnFt",
-                "FFCR.EnFt is 0: trace is stored without its source's ID, so that of more than one source it cannot be "
-                "taken apart",
-                "write 1 to FFCR.EnFt while the formatter is stopped", "3.1");
+            find(TraceEffect::note, "FFCR.EnFt",
+                 "FFCR.EnFt is 0: trace is stored without its source's ID, so trace of several sources cannot be "
+                 "separated",
+                 "write 1 to FFCR.EnFt while the formatter is stopped", "3.1");
     }
 
     void contents() {

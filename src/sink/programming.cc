@@ -72,7 +72,7 @@ flow::ComponentProgram program_of(const SinkSetup& setup) {
     const bool tmc = setup.buffer.kind != SinkKind::etb11, etr = setup.buffer.kind == SinkKind::etr;
     auto& on = out.enable;
     on.push_back(write_step(lock_access, flow::UnitLocks::unlock_key, "LAR", "open the software lock"));
-    on.push_back(write_named(Tmc::ctl, 0, "stop: the buffer is programmed while it is disabled only"));
+    on.push_back(write_named(Tmc::ctl, 0, "stop: the buffer is programmed only while it is disabled"));
     on.push_back(wait_named(Tmc::sts, Sts::ready, Sts::ready, tmc ? "until TMCReady is 1" : "until AcqComp is 1"));
     if (etr) {
         const std::uint64_t base = setup.buffer.base;

@@ -88,7 +88,7 @@ std::uint64_t Tmc::pointer(std::uint64_t at) const {
 std::string Tmc::write_register(std::uint32_t offset, std::uint32_t value) {
     const std::string_view called = register_name(offset);
     if (called.empty() || (config_.kind == SinkKind::etb11 && (offset == mode || offset == bufwm)))
-        return fmt::format("offset {:#x} is no register that a {} has", offset, name(config_.kind));
+        return fmt::format("offset {:#x} is not a register that a {} has", offset, name(config_.kind));
     const auto only_disabled = [&]() -> std::string {
         if (!capt_en_) return {};
         return fmt::format("{} is written while CTL.TraceCaptEn is 1; write 0 to it first", called);

@@ -207,7 +207,7 @@ Decision<Owner> ProfilingBufferOwner(const State& s) {
     if (!HaveEL(s, EL2))
         d.why.text = "without EL2 the buffer is EL1's", d.why.facts[0] = {"FEAT_EL2", 0};
     else if (!el2_usable)
-        d.why.text = "a Secure buffer is EL1's, since there is no EL2 in Secure state",
+        d.why.text = "a Secure buffer belongs to EL1, because there is no EL2 in Secure state",
         d.why.facts[0] = {"MDCR_EL3.NSPB", nspb};
     else
         d.why.text = d.value.el == EL2 ? "EL2 keeps the buffer to itself" : "EL2 leaves the buffer to EL1",
@@ -232,7 +232,7 @@ Decision<bool> ProfilingBufferEnabled(const State& s) {
                              const PmbsrFields& status) {
         return no({"3.3", text, {{{field, 1}, {ec, status.ec}, {mss, status.mss}}}, 0});
     };
-    constexpr std::string_view text = "profiling has stopped: a buffer management event waits to be served";
+    constexpr std::string_view text = "profiling has stopped: a buffer management event has not been served yet";
     if (s.regs.pmbsr_el1.s) return stopped(text, "PMBSR_EL1.S", "PMBSR_EL1.EC", "PMBSR_EL1.MSS", s.regs.pmbsr_el1);
     if (modern(s) && s.arch.exc) {
         if (HaveEL(s, EL2) && (s.regs.pmscr_el2.ee & 0b10) != 0 && s.regs.pmbsr_el2.s)
@@ -254,7 +254,7 @@ Decision<bool> StatisticalProfilingEnabled(const State& s) {
     const Owner owner = ProfilingBufferOwner(s);
     if (owner.el < el) {
         if (el == EL3) return no({"3.4 row 2", "nothing is sampled at EL3", {{{"PSTATE.EL", EL3}}}});
-        constexpr std::string_view text = "the buffer is EL1's, so EL2 is not sampled";
+        constexpr std::string_view text = "the buffer belongs to EL1, so EL2 is not sampled";
         if (el2_can_own(s, owner.state))
             return no({"3.4 row 2", text, {{{"MDCR_EL2.E2PB", e2pb}, {"PSTATE.EL", el}}}, 0b00});
         return no({"3.4 row 2", text, {{{"PSTATE.EL", el}}}});
@@ -262,7 +262,7 @@ Decision<bool> StatisticalProfilingEnabled(const State& s) {
     if (owner.state != CurrentSecurityState(s))
         return no(nspb("3.4 row 3", "the buffer belongs to another Security state than the current one", s));
     if (in_host(s) && owner.el == EL1) {
-        constexpr std::string_view text = "the host at EL2 runs its applications, but the buffer is EL1's";
+        constexpr std::string_view text = "the host at EL2 runs its applications, but the buffer belongs to EL1";
         if (el2_can_own(s, owner.state))
             return no({"3.4 row 4", text, {{{"MDCR_EL2.E2PB", e2pb}, {"HCR_EL2.TGE", 1}}}, 0b00});
         return no({"3.4 row 4", text, {{{"HCR_EL2.TGE", 1}}}, 0});

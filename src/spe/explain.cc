@@ -94,7 +94,7 @@ std::optional<RegisterFinding> not_entered(const State& s, const ExplainOptions&
         return std::nullopt;
     return RegisterFinding{Weight::stops,
                            "3.4",
-                           "with TGE = 1 EL1 is never entered: what would go there goes to EL2",
+                           "with TGE = 1 EL1 is never entered: exceptions to EL1 go to EL2",
                            {{"HCR_EL2.TGE", 1}, {"PSTATE.EL", EL1}},
                            0};
 }
@@ -142,7 +142,7 @@ private:
     void empty_filter(Unpredictable choice, std::string_view enable, Fact mask) {
         const std::string which(name(first_ ? choice : Unpredictable::BADPMSFCR));
         add(Weight::may, "3.9",
-            "the filter is on with nothing to go by: UNPREDICTABLE (" + which + "), it may drop every sample or none",
+            "the filter is on, but has no criterion: UNPREDICTABLE (" + which + "), it may drop every sample or none",
             {{enable, 1}, mask}, 0);
     }
     void idle(std::string_view enable, std::vector<Fact> masks) {
@@ -157,7 +157,7 @@ private:
         if (c.fe && (first_ ? ones : ones & mask) == 0)
             empty_filter(Unpredictable::ZEROPMSEVFR, "PMSFCR_EL1.FE", {"PMSEVFR_EL1.E", ones});
         else if (c.fe && (ones & ~mask) != 0)
-            add(Weight::note, "2.4", "events " + hex(ones & ~mask) + " cannot be filtered here and count for nothing",
+            add(Weight::note, "2.4", "events " + hex(ones & ~mask) + " cannot be filtered here and have no effect",
                 {{"PMSEVFR_EL1.E", ones}}, ones & mask);
         if (!c.fe && ones != 0) idle("PMSFCR_EL1.FE", {{"PMSEVFR_EL1.E", ones}});
         if (fn_e && (zeros & mask) == 0)
@@ -202,12 +202,13 @@ private:
         const std::uint8_t size = given(PmsidrEl1::name) ? r_.pmsidr_el1.count_size : 0;
         const std::vector<Fact> facts{{"PMSLATFR_EL1.MINLAT", minlat}, {"PMSIDR_EL1.CountSize", size}};
         if (minlat > 0xfff && size == 2)
-            add(Weight::stops, "2.4", "counters saturate at 0xfff, so no operation reaches the least latency kept",
-                facts, sensible);
+            add(Weight::stops, "2.4",
+                "counters saturate at 0xfff, so no operation reaches the minimum latency of the filter", facts,
+                sensible);
         else if (minlat > 0xfff && size != 3)
             add(Weight::may, "2.4",
-                "no operation reaches the least latency kept if counters have 12 bits; PMSIDR_EL1.CountSize would "
-                "show whether they have",
+                "no operation reaches the minimum latency of the filter if counters have 12 bits; PMSIDR_EL1.CountSize "
+                "would show whether they have",
                 {facts[0]}, sensible);
         else if (minlat >= rare)
             add(Weight::note, "2.4",
@@ -235,7 +236,7 @@ private:
         const std::uint32_t interval = r_.pmsirr_el1.interval, usual = std::max(least, 1024U);
         if (interval == 0)
             return add(Weight::may, "1.2",
-                       "with an interval of 0 it is UNKNOWN how often samples are taken, if at all; " +
+                       "with an interval of 0 it is UNKNOWN how often samples are taken, or whether they are; " +
                            std::to_string(usual / 256) + " is one in " + std::to_string(usual) + " operations",
                        {{"PMSIRR_EL1.INTERVAL", 0}}, usual / 256);
         if (known && std::uint64_t{interval} * 256 < least)
@@ -287,7 +288,7 @@ private:
                                                   ": the buffer is full before the first record"
                                             : "there is no room for a record of " + size;
         add(Weight::stops, "1.6",
-            text + "; the pointer belongs at the buffer's start, or at most where one record fits",
+            text + "; the pointer belongs at the buffer's start, or at most where one record still fits",
             {pointer_fact, limit_fact}, (end - record) & ~unaligned);
     }
 
@@ -296,10 +297,11 @@ private:
             add(Weight::note, "2.8", "a reserved value; the functions treat it as 'EL1 owns the buffer'",
                 {{"MDCR_EL2.E2PB", 0b01}}, 0b11);
         if (given(PmbidrEl1::name) && r_.pmbidr_el1.p)
-            add(Weight::note, "2.7", "as read, the exception level that read it may not program the buffer",
+            add(Weight::note, "2.7", "as it was read, the exception level that read it may not program the buffer",
                 {{"PMBIDR_EL1.P", 1}});
         if (r_.pmbsr_el1.coll)
-            add(Weight::note, "1.3", "samples were dropped since one was still in flight", {{"PMBSR_EL1.COLL", 1}}, 0);
+            add(Weight::note, "1.3", "samples were dropped because a previous one was still in flight",
+                {{"PMBSR_EL1.COLL", 1}}, 0);
         if (r_.pmbsr_el1.s && r_.pmbsr_el1.dl)
             add(Weight::note, "1.6", "the last record in the buffer is not whole", {{"PMBSR_EL1.DL", 1}});
         if (r_.pmbsr_el1.s)
@@ -317,7 +319,7 @@ private:
     /// Reports management events of EL2 and EL3 that no software handles.
     void status() {
         if (!s_.arch.exc) return;
-        constexpr std::string_view text = "it stops nothing, since its exceptions are not on";
+        constexpr std::string_view text = "it stops nothing, because its exceptions are off";
         if (s_.arch.el2 && r_.pmbsr_el2.s && (r_.pmscr_el2.ee & 0b10) == 0)
             add(Weight::note, "3.3", std::string(text), {{"PMBSR_EL2.S", 1}, {"PMSCR_EL2.EE", r_.pmscr_el2.ee}});
         if (s_.arch.el3 && r_.pmbsr_el3.s && (r_.mdcr_el3.pmsee & 0b10) == 0)
@@ -345,7 +347,7 @@ private:
             if (const unsigned el = missing_level(s_.arch, r.name); el != 0)
                 return add(
                     Weight::note, std::string(r.section),
-                    std::string(r.name) + " counts for nothing, since EL" + std::to_string(el) + " is not implemented",
+                    std::string(r.name) + " has no effect, because EL" + std::to_string(el) + " is not implemented",
                     {});
             for (const Field& field : without_meaning(s_, r.name)) {
                 const std::string name = std::string(r.name) + "." + std::string(field.name);
@@ -353,7 +355,7 @@ private:
                     std::string(r.name) + " has " + hex(field.value << field.lo) + " in " + std::string(field.name) +
                         (field.reserved() ? ", which should be 0"
                                           : ", but " + std::string(missing_feature(s_.arch, name)) +
-                                                " is not implemented, so it counts for nothing"),
+                                                " is not implemented, so it has no effect"),
                     {});
             }
         });

@@ -444,10 +444,11 @@ Status ExplainInput::finish(const ExplainedUnit& unit) {
     settings_.insert(settings_.end(), own_.begin(), own_.end());
     if (settings_.empty())
         return Error{Errc::usage,
-                     (unknown_.empty() ? "no register is given"
-                                       : "no register is given that profiling depends on, only " + list_of(unknown_)) +
-                         std::string(": name some, as in 'waymark spe explain PMBLIMITR_EL1=0x1 PMSCR_EL1.E0SPE=1', or "
-                                     "a file that holds them")};
+                     (unknown_.empty()
+                          ? "no register is given"
+                          : "none of the given registers is one that profiling depends on, only " + list_of(unknown_)) +
+                         std::string(": give some, as in 'waymark spe explain PMBLIMITR_EL1=0x1 PMSCR_EL1.E0SPE=1', or "
+                                     "a file that contains them")};
     Registers& r = state_.regs;
     for (const NamedValue& setting : settings_) names_.insert(setting.name);
     const auto set = [&](const NamedValue& setting) {
@@ -485,7 +486,7 @@ Status ExplainInput::choose_unit(const ExplainedUnit& unit) {
     // The first revision has no Realm state.
     if (state_.arch.rme) {
         if (unit.revision == "first")
-            return Error{Errc::usage, "RME is of the modern revision: leave out --revision first or --with RME"};
+            return Error{Errc::usage, "RME belongs to the modern revision: leave out --revision first or --with RME"};
         state_.arch.revision = Revision::modern;
     }
     if (!state_.arch.el3 && state_.regs.pstate.el == EL3)
@@ -508,8 +509,7 @@ bool ExplainInput::field_given(std::string_view field) const {
 }
 std::vector<std::string> ExplainInput::notes() const {
     std::vector<std::string> out = notes_;
-    if (!unknown_.empty())
-        out.push_back("not registers that profiling depends on, so left aside: " + list_of(unknown_));
+    if (!unknown_.empty()) out.push_back("not registers that profiling depends on, so ignored: " + list_of(unknown_));
     return out;
 }
 

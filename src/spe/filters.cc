@@ -41,7 +41,7 @@ Rejection unpredictable(const State& s, Unpredictable which, unsigned site, Cons
     const bool rejected = ConstrainUnpredictableBool(s, which, site);
     consulted.add({which, rejected});
     return drops(rejected, row,
-                 "the filter is on with nothing to go by, and this implementation then drops every sample",
+                 "the filter is on, but has no criterion, and this implementation then drops every sample",
                  {filter, mask}, 0);
 }
 

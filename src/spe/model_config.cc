@@ -158,7 +158,7 @@ Status ModelConfig::check() const {
             fmt::format("PMSIDR_EL1.MaxSize is {}; records of 2^6 to 2^11 bytes are permitted", id.max_size));
     if (id.count_size != 2 && id.count_size != 3)
         return unsupported(
-            fmt::format("PMSIDR_EL1.CountSize is {}; there are 2 (12 bits) and 3 (16 bits)", id.count_size));
+            fmt::format("PMSIDR_EL1.CountSize is {}; valid are 2 (12 bits) and 3 (16 bits)", id.count_size));
     if (id.format != 0) return unsupported(fmt::format("PMSIDR_EL1.Format is {}; there is only format 0", id.format));
     if (state.regs.pmbidr_el1.align > id.max_size)
         return unsupported(fmt::format("PMBIDR_EL1.Align is {}, more than PMSIDR_EL1.MaxSize, which is {}",
@@ -171,9 +171,8 @@ Status ModelConfig::check() const {
                              Feature{"EFT", id.eft, arch.eft}, Feature{"SME", id.sme, arch.sme}})
         if (f.has != f.arch)
             return unsupported(
-                fmt::format("PMSIDR_EL1.{} is {:d}, but the architecture says {:d}", f.field, f.has, f.arch));
-    if (arch.version < Version::v1_2 && (id.pbt || id.fn_e))
-        return unsupported("PMSIDR_EL1.PBT and FnE come with v1.2");
+                fmt::format("PMSIDR_EL1.{} is {:d}, but in this version it must be {:d}", f.field, f.has, f.arch));
+    if (arch.version < Version::v1_2 && (id.pbt || id.fn_e)) return unsupported("PMSIDR_EL1.PBT and FnE need v1.2");
     if (arch.version < Version::v1_4 && id.fds) return unsupported("PMSIDR_EL1.FDS needs v1.4");
 
     const auto one_of = [](std::uint8_t value, std::initializer_list<std::uint8_t> list) {
@@ -188,7 +187,7 @@ Status ModelConfig::check() const {
     unsigned columns = 0;
     for (const RecordColumn column : choices.order) columns |= 1U << static_cast<unsigned>(column);
     if (columns != (1U << choices.order.size()) - 1)
-        return unsupported("order must hold every packet but the terminator, each once");
+        return unsupported("order must contain every packet except the terminator, each once");
     if (const std::uint32_t longest = longest_record_bytes(); longest > 1U << id.max_size)
         return unsupported(
             fmt::format("a record can have {} bytes, but PMSIDR_EL1.MaxSize allows {}", longest, 1U << id.max_size));

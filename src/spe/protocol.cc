@@ -56,8 +56,8 @@ public:
             bytes += t.bytes;
         }
         out.tried.push_back({"Statistical Profiling records",
-                             fmt::format("{}, {} of them sound, {} of {} in none", counted(records, "record"), sound,
-                                         lost, counted(bytes, "byte"))});
+                             fmt::format("{}, {} of them sound, {} of {} outside records", counted(records, "record"),
+                                         sound, lost, counted(bytes, "byte"))});
         if (sound == 0 || sound * 2 < records || lost * 4 > bytes - padding) return false;
         out.protocol = this;
         out.entries = records;
@@ -69,7 +69,7 @@ public:
                                                      std::string_view buffer) const override {
         std::vector<CaptureFinding> out =
             protocol::lost_bytes_findings(identity, stretches, "record", "records", "records only",
-                                          "waymark spe records shows where; the records around are kept");
+                                          "waymark spe records shows where; the records around them are kept");
         out.push_back(
             {Severity::note,
              "bare",
@@ -79,14 +79,13 @@ public:
              "the bare bytes of a profiling buffer",
              "a perf.data file",
              "they contain neither threads nor programs nor the interval",
-             fmt::format("waymark spe report {} shows what they hold; perf record writes everything", buffer)});
+             fmt::format("waymark spe report {} shows their contents; perf record writes everything", buffer)});
         return out;
     }
     [[nodiscard]] std::string how_to_read(std::string_view file) const override {
         return fmt::format(
-            "{} holds the bare records of a Statistical Profiling unit (SPE), without the perf.data file "
-            "that would be around them: waymark spe report {} explains what they mean, waymark spe records "
-            "lists them",
+            "{} contains the bare records of a Statistical Profiling unit (SPE), without the perf.data file that would "
+            "be around them: waymark spe report {} summarises them, waymark spe records lists them",
             file, file);
     }
     [[nodiscard]] std::string next_step(std::string_view file) const override {

@@ -90,7 +90,7 @@ public:
             all_.settings.push_back(std::move(*setting));
         }
         if (!unclear.empty())
-            all_.notes.push_back(hexadecimal ? "numbers without 0x are read as hexadecimal, since " + shown(sign_) +
+            all_.notes.push_back(hexadecimal ? "numbers without 0x are read as hexadecimal, because " + shown(sign_) +
                                                    " can be nothing else: " + unclear
                                              : "numbers without 0x are decimal: " + unclear);
         // A whole register must not undo a setting of one of its fields.
@@ -155,7 +155,7 @@ Result<Settings> read_json(std::string_view text) {
         return true;
     };
     const json document = json::parse(text, watch, false);
-    if (document.is_discarded()) return bad("it begins with a brace but is no JSON");
+    if (document.is_discarded()) return bad("it begins with a brace but is not JSON");
     if (!twice.empty()) return bad(shown(twice) + " is given twice");
     Collector collector;
     WM_RETURN_IF_ERROR(read_object(document, collector, true));
@@ -211,7 +211,7 @@ bool base_unclear(std::string_view text) {
 
 Result<NamedValue> read_setting(std::string_view name, std::string_view value_text, bool hexadecimal) {
     const std::string_view register_name = Registers::canonical(register_of(name));
-    if (register_name.empty()) return Error{Errc::usage, shown(name) + " is no register that profiling depends on"};
+    if (register_name.empty()) return Error{Errc::usage, shown(name) + " is not a register that profiling depends on"};
     const std::string full = canonical(name);
     if (full.empty())
         return Error{Errc::usage, std::string(register_name) + " has no field " +
@@ -230,7 +230,7 @@ Result<NamedValue> read_setting(std::string_view name, std::string_view value_te
 }
 
 Result<Settings> read_settings(std::string_view text) {
-    if (text.size() > most_bytes) return Error{Errc::unsupported, "over 1 MiB, which is no set of registers"};
+    if (text.size() > most_bytes) return Error{Errc::unsupported, "over 1 MiB, so it is not a set of registers"};
     struct Magic {
         std::string_view begin, name;
     };
@@ -243,7 +243,7 @@ Result<Settings> read_settings(std::string_view text) {
     for (const Magic& magic : compressed)
         if (text.starts_with(magic.begin))
             return Error{Errc::unsupported, "it is compressed (" + std::string(magic.name) + "): unpack it first"};
-    if (text.find('\0') != text.npos) return bad("it is no text");
+    if (text.find('\0') != text.npos) return bad("it is not text");
     const std::size_t first = text.find_first_not_of(" \t\r\n");
     return first != text.npos && text[first] == '{' ? read_json(text) : read_dump(text);
 }

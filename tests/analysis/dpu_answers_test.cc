@@ -290,7 +290,7 @@ TEST(DpuAnswers, AdviceFitsTheCause) {
     Trace lossy(dpu::TraceMode::task);
     for (unsigned i = 0; i < 10; ++i) change(lossy, i == 4 ? 0x60000000 : 100, i == 4 ? Reading::lossy : 0);
     a = lossy.finish(5);
-    EXPECT_NE(finding(a, "2^30").todo.find("Mend what loses entries first"), std::string::npos);
+    EXPECT_NE(finding(a, "2^30").todo.find("First fix the cause of lost entries"), std::string::npos);
     for (const Finding& f : a.health) EXPECT_EQ(f.todo.find("more often"), std::string::npos) << f.todo;
 }
 

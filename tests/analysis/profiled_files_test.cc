@@ -47,7 +47,7 @@ TEST(ProfileCover, IsOfTheRunAsFarAsItsAccountKnowsIt) {
         cover_text({decoded, {.reason = AccountReason::overflow}, {.reason = AccountReason::no_image, .ranges = 1500}}),
         "at most 20.0% of the run as far as it is known, and 50.0% of what was decoded");
     // Samples and bursts represent all that ran.
-    const std::string not_known = "50.0% of all that was decoded; how much of the run that is, is not known";
+    const std::string not_known = "50.0% of everything that was decoded; it is not known how much of the run that is";
     EXPECT_EQ(cover_text({decoded, {.reason = AccountReason::sampled}}), not_known);
     EXPECT_EQ(cover_text({decoded, {.reason = AccountReason::strobing}, {.reason = AccountReason::handlers}}),
               not_known);

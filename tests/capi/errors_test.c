@@ -129,14 +129,14 @@ static void order_of_calls(void) {
     FAILS(WM_CANCELLED, "cancelled", wm_decoder_run(decoder, error));
     wm_decoder_free(decoder);
 
-    /* A decoder decodes once, and not within itself. */
+    /* A decoder decodes only once, and not within itself. */
     OK(wm_decoder_new(capture, &decoder, error));
     struct within within = {decoder, 0};
     wm_decoder_on_flow(decoder, runs_itself, &within);
     OK(wm_decoder_run(decoder, error));
     CHECK(within.calls > 1);
-    FAILS(WM_USAGE, "decodes once", wm_decoder_run(decoder, error));
-    FAILS(WM_USAGE, "decodes once", wm_decoder_step(decoder, 10, &more, error));
+    FAILS(WM_USAGE, "decodes only once", wm_decoder_run(decoder, error));
+    FAILS(WM_USAGE, "decodes only once", wm_decoder_step(decoder, 10, &more, error));
     CHECK(more == 0);
     wm_decoder_free(decoder);
 

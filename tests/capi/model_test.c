@@ -129,7 +129,7 @@ static void contradictions_are_refused(void) {
 
     OK(wm_model_new("ptm", NULL, &model, error));
     /* mov r0, r0 is no branch; b 0x8010 goes to 0x8010 or, not taken, 0x8004. */
-    FAILS(WM_USAGE, "no branch", run_two(model, 0x8000, 0xe1a00000u, 0x9000, error));
+    FAILS(WM_USAGE, "not a branch", run_two(model, 0x8000, 0xe1a00000u, 0x9000, error));
     wm_model_free(model);
     OK(wm_model_new("ptm", NULL, &model, error));
     FAILS(WM_USAGE, "0x8010", run_two(model, 0x8000, 0xea000002u, 0x9000, error));

@@ -38,7 +38,7 @@ TEST(BranchText, AnEntryWithABlankInAFileNameIsALossThatIsCounted) {
     EXPECT_EQ(data.branch_samples[0], (BranchSample{12, 13, 7, 5'250'000'000, 0, 1, 0, true}));
     ASSERT_EQ(data.loss_count, 1U);
     EXPECT_EQ(data.losses[0].message,
-              "line 1: '0x1f(/a' is no entry of a branch stack (0xFROM/0xTO/…); the rest of the stack is left out");
+              "line 1: '0x1f(/a' is not an entry of a branch stack (0xFROM/0xTO/…); the rest of the stack is omitted");
 }
 
 TEST(BranchText, ALossIsWhereItsLineBegins) {
@@ -119,7 +119,7 @@ TEST(BranchText, RecordsOfMapsAndTasks) {
     EXPECT_EQ(data.tasks[1], (TaskEvent{TaskEvent::Kind::exec, 15, 15, nobody, nobody, 0, "run"}));
     EXPECT_EQ(data.tasks[2], (TaskEvent{TaskEvent::Kind::fork, 16, 17, 12, 13, 2'000'000'000, ""}));
     ASSERT_EQ(data.loss_count, 1U);
-    EXPECT_EQ(data.losses[0].message, "line 7: a map of another form: PERF_RECORD_MMAP 12/13: [400000)]: x f");
+    EXPECT_EQ(data.losses[0].message, "line 7: a map in another form: PERF_RECORD_MMAP 12/13: [400000)]: x f");
 }
 
 TEST(BranchText, ASampleWithoutAProcessIsOfTheOnlyOneThatMapsIt) {

@@ -118,9 +118,9 @@ TEST(DpuFolder, ChangesOfFiltersNeedAPlaceAmongMessages) {
         EXPECT_TRUE(read.has_value());
         return std::any_of(read->problems.begin(), read->problems.end(), [](const auto& problem) {
             return to_string(problem) ==
-                   "c/dpu.ini: The capture does not give message_bytes of each [filter]: where in "
-                   "the Nexus messages the filters change is not known, so what other tasks had "
-                   "may be taken for one's.";
+                   "c/dpu.ini: The capture does not give message_bytes of each [filter]: the places in the "
+                   "Nexus messages at which the filters change are not known, so counts of other tasks may be "
+                   "assigned to this one.";
         });
     };
     EXPECT_TRUE(asks("nexus=n\n", ""));
@@ -181,9 +181,9 @@ TEST(DpuFolder, Problems) {
     for (const Problem& problem : read->problems) all += to_string(problem) + "\n";
     for (const char* part :
          {"byte_order is 'middle'", "dpu_base 0xfff0a800 is not aligned", "has no key 'lines'", "has no key 'word'",
-          "Section [filter0] needs words", "'one' is no value of 32 bits; register 'DP_TW'",
-          "Register 'DP_TSA' appears again", "'0x80000000' of key 'A1'", "'guest,1,1' is no context",
-          "gives 1 of 6 counters", "'3' of key 'counters'", "[period1] needs DP_TW and DP_TC", "'0=1' is no window",
+          "Section [filter0] needs words", "'one' is not a value of 32 bits; register 'DP_TW'",
+          "Register 'DP_TSA' appears again", "'0x80000000' of key 'A1'", "'guest,1,1' is not a context",
+          "gives 1 of 6 counters", "'3' of key 'counters'", "[period1] needs DP_TW and DP_TC", "'0=1' is not a window",
           "'x' is not an address", "no section [imagse]; it was ignored. Did you mean 'images'?",
           "vtb.bin has 96 bytes, but the buffer from DP_TSA to DP_TEA has 128: it is cut",
           "c/gone.bin: there is no such file", "does not give the initial values"})

@@ -97,7 +97,7 @@ TEST(ModuleMap, WhatIsWrongIsToldWithItsLineAndTheRestIsRead) {
         const ModuleMap map = read(head + bad + "\n" + good, problems);
         ASSERT_EQ(problems.size(), 1U) << bad;
         EXPECT_EQ(problems[0].line, 2U) << bad;
-        EXPECT_NE(problems[0].message.find("left out"), std::string::npos) << bad;
+        EXPECT_NE(problems[0].message.find("omitted"), std::string::npos) << bad;
         ASSERT_EQ(map.modules.size(), 1U) << bad;
         EXPECT_EQ(map.modules[0].file, "/good");
     }

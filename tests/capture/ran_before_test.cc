@@ -121,7 +121,8 @@ TEST(RanBefore, WithOneWrongLineNothingIsKnown) {
         std::vector<Problem> problems;
         EXPECT_EQ(read_ran_before(text, "before.txt", problems), std::nullopt) << text;
         ASSERT_EQ(problems.size(), 1U) << text;
-        EXPECT_NE(problems[0].message.find("What ran before the recording began is not known"), std::string::npos);
+        EXPECT_NE(problems[0].message.find("The code that ran before the recording began is not known"),
+                  std::string::npos);
     }
     std::vector<Problem> problems;
     EXPECT_EQ(read_ran_before(head + "\n# of another kind\npath 0x10\n" + tail, "before.txt", problems), std::nullopt);

@@ -334,7 +334,7 @@ TEST_F(Sigrok, SizesOfSamples) {
         session.metadata = "[device 1]\ncapturefile=logic-1\nunitsize=" + std::to_string(unit_bytes) + "\n";
         EXPECT_EQ(error(session).code, Errc::unsupported);
         EXPECT_NE(
-            error(session).message.find("samples of " + std::to_string(unit_bytes) + " bytes, and 8 are the most"),
+            error(session).message.find("samples of " + std::to_string(unit_bytes) + " bytes, but at most 8 are read"),
             std::string::npos);
     }
 }

@@ -308,7 +308,7 @@ const Wrong wrong_things[] = {
      "s/snapshot.ini:3: The snapshot has version '2.0', but only 1.0"},
     {"no_version", "s/snapshot.ini", "version=1.0\n", "", "s/snapshot.ini:2: [snapshot] has no key 'version'"},
     {"duplicate_key", "s/snapshot.ini", "version=1.0", "version=1.0\nversion=1.1",
-     "s/snapshot.ini:4: Key 'version' appears again in [snapshot] with '1.1'; the first, '1.0' at line 3, counts."},
+     "s/snapshot.ini:4: Key 'version' appears again in [snapshot] with '1.1'; the first, '1.0' at line 3, is used."},
     {"unknown_key", "s/snapshot.ini", "version=1.0", "version=1.0\nverson=2",
      "s/snapshot.ini:4: Key 'verson' is unknown in [snapshot] and was ignored. Did you mean 'version'?"},
     {"unknown_section", "s/snapshot.ini", "; head", "[snapshots]",
@@ -339,7 +339,7 @@ const Wrong wrong_things[] = {
     {"outside", "s/snapshot.ini", "[trace]", "device9=../x.ini\n[trace]",
      "PROBLEMS s/snapshot.ini:10: '../x.ini' lies outside the snapshot"},
     {"cluster_core", "s/snapshot.ini", "[trace]", "[clusters]\nc=core_a,cor_b\n[trace]",
-     "s/snapshot.ini:11: Cluster 'c' names 'cor_b', which is no core of this snapshot; it was left out. Did you mean "
+     "s/snapshot.ini:11: Cluster 'c' names 'cor_b', which is not a core of this snapshot; it was omitted. Did you mean "
      "'core_b'?"},
     {"cluster_twice", "s/snapshot.ini", "[trace]", "[clusters]\nc=core_a\nc=core_b\n[trace]",
      "s/snapshot.ini:12: Cluster 'c' appears again"},
@@ -348,9 +348,10 @@ const Wrong wrong_things[] = {
      "PROBLEMS s/core_a.ini:1: [device] has no key 'name'; 'device0', its key in"},
     {"device_section", "s/core_b.ini", "[device]", "[devices]", "PROBLEMS s/core_b.ini: There is no section [device]"},
     {"device_class", "s/core_a.ini", "class=core\n", "",
-     "s/core_a.ini:1: Device 'core_a' has no key 'class'; by its type 'Cortex-A9' it is taken for class=core."},
+     "s/core_a.ini:1: Device 'core_a' has no key 'class'; because of its type 'Cortex-A9', it is read as class=core."},
     {"source_class", "s/flow_a.ini", "class=trace_source\n", "",
-     "s/flow_a.ini:1: Device 'flow_a' has no key 'class'; by its type 'PFT1.0' it is taken for class=trace_source."},
+     "s/flow_a.ini:1: Device 'flow_a' has no key 'class'; because of its type 'PFT1.0', it is read as "
+     "class=trace_source."},
     {"class_slip", "s/flow_a.ini", "class=trace_source", "class=trace_sorce",
      "PROBLEMS s/flow_a.ini:3: Device 'flow_a' is of class 'trace_sorce', which is unknown; neither its registers nor "
      "its trace "
@@ -370,29 +371,30 @@ const Wrong wrong_things[] = {
     {"register_empty", "s/flow_a.ini", "0x10001000", "",
      "s/flow_a.ini:6: The value '' of register ETMCR is not a number"},
     {"register_wide", "s/flow_a.ini", "0x10001000", "0x110001000",
-     "s/flow_a.ini:6: The value 0x110001000 of register ETMCR has more than 32 bits, the size where none is given"},
+     "s/flow_a.ini:6: The value 0x110001000 of register ETMCR has more than 32 bits, the size if none is given"},
     {"register_narrow", "s/flow_a.ini", "(id:0x00)", "(size:8)",
      "s/flow_a.ini:6: The value 0x10001000 of register ETMCR has more than 8 bits;"},
     {"register_info", "s/flow_a.ini", "(id:0x00)", "(id:0,siz:8)",
-     "s/flow_a.ini:6: 'siz:8' says nothing known about register ETMCR"},
-    {"register_size", "s/flow_a.ini", "(id:0x00)", "(id:0,size:65)", "s/flow_a.ini:6: 'size:65' says nothing known"},
+     "s/flow_a.ini:6: 'siz:8' contains nothing known about register ETMCR"},
+    {"register_size", "s/flow_a.ini", "(id:0x00)", "(id:0,size:65)",
+     "s/flow_a.ini:6: 'size:65' contains nothing known"},
     {"register_open", "s/flow_a.ini", "(id:0x00)", "(id:0x00",
      "s/flow_a.ini:6: Register ETMCR has a '(' without a ')'."},
     {"register_nameless", "s/flow_a.ini", "ETMCR(id:0x00)", "(id:0)", "s/flow_a.ini:6: '(id:0)' has no register name"},
     {"register_contradiction", "s/flow_a.ini", "ETMIDR(id:0x79)", "ETMCR",
-     "s/flow_a.ini:7: Register ETMCR is 0x411cf301 here but 0x10001000 at line 6; the first counts."},
+     "s/flow_a.ini:7: Register ETMCR is 0x411cf301 here but 0x10001000 at line 6; the first one is used."},
     {"register_twice", "s/flow_a.ini", "ETMIDR(id:0x79)=0x411CF301", "etmcr=0x10001000",
      "s/flow_a.ini:7: Register etmcr appears again (first at line 6)."},
 
     {"dump_file_key", "s/core_a.ini", "file=rom.bin\n", "",
-     "s/core_a.ini:8: [dump_rom] has no key 'file' and was left out."},
+     "s/core_a.ini:8: [dump_rom] has no key 'file' and was omitted."},
     {"dump_address_key", "s/core_a.ini", "address=0x00100000\n", "",
-     "s/core_a.ini:8: [dump_rom] has no key 'address' and was left out."},
+     "s/core_a.ini:8: [dump_rom] has no key 'address' and was omitted."},
     {"dump_address", "s/core_a.ini", "0x00100000", "somewhere",
      "s/core_a.ini:10: 'address' in [dump_rom] is 'somewhere', which is not a number of up to 64 bits (0x… "
      "hexadecimal, "
      "0… octal, "
-     "else decimal); the dump was left out."},
+     "else decimal); the dump was omitted."},
     {"dump_length", "s/core_a.ini", "0x4000", "all",
      "s/core_a.ini:11: 'length' in [dump_rom] is 'all', which is not a number"},
     {"dump_offset", "s/core_a.ini", "offset=0x1000", "offset=-1",
@@ -404,23 +406,22 @@ const Wrong wrong_things[] = {
     {"dump_missing", "s/core_a.ini", "rom.bin", "gone.bin",
      "s/core_a.ini:9: The memory dump 'gone.bin' cannot be read: there is no such file."},
     {"dump_short", "s/core_a.ini", "0x4000", "0x4001",
-     "s/core_a.ini:8: A dump shorter than it says: [dump_rom] has length 0x4001, but 'rom.bin' holds only 0x4000 bytes "
-     "from "
-     "offset 0x0 on; those are used."},
+     "s/core_a.ini:8: A dump is shorter than stated: [dump_rom] has length 0x4001, but 'rom.bin' contains only 0x4000 "
+     "bytes from offset 0x0 on; those are used."},
     {"dump_beyond", "s/core_a.ini", "offset=0x1000", "offset=0x2000",
-     "s/core_a.ini:12: [dump_ram] begins at offset 0x2000 of 'ram.bin', which holds only"},
+     "s/core_a.ini:12: [dump_ram] begins at offset 0x2000 of 'ram.bin', which contains only"},
     {"dump_wraps", "s/core_a.ini", "0x00100000", "0xfffffffffffff000",
      "s/core_a.ini:8: [dump_rom] of 0x4000 bytes at 0xfffffffffffff000 leaves"},
 
     {"buffer_section", "s/trace.ini", "buf0,buf1", "buf0,buf1,buf2",
-     "s/trace.ini:2: Buffer 'buf2' has no section [buf2] and was left out. Add the sect"},
+     "s/trace.ini:2: Buffer 'buf2' has no section [buf2] and was omitted. Add the sect"},
     {"buffer_empty_name", "s/trace.ini", "buf0,buf1", "buf0,,buf1",
      "s/trace.ini:2: A name between commas in 'buffers' is empty"},
     {"buffer_twice", "s/trace.ini", "buf0,buf1", "buf0,buf1,buf0", "s/trace.ini:2: Buffer 'buf0' is listed twice"},
     {"buffer_name", "s/trace.ini", "name=ETB_MAIN", "",
      "PROBLEMS s/trace.ini:3: [buf0] has no key 'name'; the name of the section is used."},
     {"buffer_same_name", "s/trace.ini", "name=RAW_B", "name=ETB_MAIN",
-     "PROBLEMS s/trace.ini:7: There is another buffer of the name 'ETB_MAIN'"},
+     "PROBLEMS s/trace.ini:7: There is another buffer with the name 'ETB_MAIN'"},
     {"buffer_file_key", "s/trace.ini", "file=etb.bin\n", "",
      "PROBLEMS s/trace.ini:3: Buffer 'ETB_MAIN' has no key 'file'"},
     {"buffer_file_part", "s/trace.ini", "file=etb.bin", "file=etb.bin,",
@@ -428,12 +429,13 @@ const Wrong wrong_things[] = {
     {"buffer_file", "s/trace.ini", "file=etb.bin", "file=gone.bin",
      "s/trace.ini:5: 's/gone.bin' of buffer 'ETB_MAIN' cannot be read: there is no"},
     {"buffer_format_key", "s/trace.ini", "format=coresight\n", "",
-     "s/trace.ini:3: Buffer 'ETB_MAIN' has no key 'format'; it is taken as coresight"},
+     "s/trace.ini:3: Buffer 'ETB_MAIN' has no key 'format'; it is read as coresight"},
     {"buffer_format", "s/trace.ini", "format=coresight", "format=coresite",
-     "s/trace.ini:6: Buffer 'ETB_MAIN' is of format 'coresite', which is unknown, so it cannot be read. Did you mean "
+     "s/trace.ini:6: Buffer 'ETB_MAIN' has format 'coresite', which is unknown, so it cannot be read. Did you mean "
      "'coresight'?"},
     {"buffer_frames", "s/trace.ini", "format=source_data", "format=coresight",
-     "s/trace.ini:9: 's/flow_b.bin' of buffer 'RAW_B' holds 777 bytes, which is no multiple of the 16-byte frames"},
+     "s/trace.ini:9: 's/flow_b.bin' of buffer 'RAW_B' contains 777 bytes, which is not a multiple of the 16-byte "
+     "frames"},
     {"buffer_key", "s/trace.ini", "format=coresight", "format=coresight\nfiles=x",
      "s/trace.ini:7: Key 'files' is unknown in [buf0]"},
     {"trace_section_slip", "s/trace.ini", "[trace_buffers]", "[source_bufers]\n[trace_buffers]",
@@ -444,11 +446,11 @@ const Wrong wrong_things[] = {
     {"core_source_unknown", "s/trace.ini", "core_b=flow_b", "core_b=flow_c",
      "s/trace.ini:13: There is no trace source 'flow_c'; the line was"},
     {"core_source_core", "s/trace.ini", "core_b=flow_b", "core_b=core_a",
-     "s/trace.ini:13: Device 'core_a' is no trace source"},
+     "s/trace.ini:13: Device 'core_a' is not a trace source"},
     {"core_twice", "s/trace.ini", "core_b=flow_b", "core_b=flow_b\ncore_b=flow_a",
-     "s/trace.ini:14: Core 'core_b' has a trace source already, in line 13"},
+     "s/trace.ini:14: Core 'core_b' already has a trace source, in line 13"},
     {"source_of_two_cores", "s/trace.ini", "core_b=flow_b", "core_b=flow_a",
-     "s/trace.ini:13: Trace source 'flow_a' traces core 'core_a' already"},
+     "s/trace.ini:13: Trace source 'flow_a' already traces core 'core_a'"},
     {"location_unknown", "s/trace.ini", "core_b=flow_b", "core_b=@dap:2",
      "s/trace.ini:13: No trace source has the location 'dap:2'"},
     {"no_core_sources", "s/trace.ini", "[core_trace_sources]\ncore_a=flow_a\ncore_b=flow_b\n", "",
@@ -460,13 +462,13 @@ const Wrong wrong_things[] = {
     {"source_nowhere", "s/trace.ini", "flow_a=ETB_MAIN\n", "",
      "PROBLEMS s/trace.ini:14: Trace source 'flow_a' is in no buffer"},
     {"source_buffer_unknown", "s/trace.ini", "flow_b=RAW_B", "flow_b=RAW_B,RAW_C",
-     "s/trace.ini:16: Trace source 'flow_b' is said to be in buffer 'RAW_C', which is not there; that was ignored. Did "
+     "s/trace.ini:16: Trace source 'flow_b' is assigned to buffer 'RAW_C', which does not exist; that was ignored. Did "
      "you mean 'RAW_B'?"},
     {"stream", "s/trace.ini", "flow_b=RAW_B", "flow_b(strem:1)=RAW_B",
      "s/trace.ini:16: '(strem:1)' after 'flow_b' is not understood"},
     {"two_in_source_data", "s/trace.ini", "flow_a=ETB_MAIN", "flow_a=ETB_MAIN,RAW_B",
-     "s/trace.ini: Buffer 'RAW_B' is of format source_data, which holds exactly one source, but 2 are tied to it: "
-     "flow_a, flow_b."},
+     "s/trace.ini: Buffer 'RAW_B' has format source_data, which contains exactly one source, but 2 are assigned to "
+     "it: flow_a, flow_b."},
     {"frequency", "s/trace.ini", "[trace_buffers]", "[timestamp]\nfrequency=fast\n[trace_buffers]",
      "s/trace.ini:2: 'frequency' in [timestamp] is 'fast'"},
     {"frequency_zero", "s/trace.ini", "[trace_buffers]", "[timestamp]\nfrequency=0\n[trace_buffers]",
@@ -480,7 +482,7 @@ TEST(Snapshot, NamesGivenTwice) {
     replace(files.texts["s/core_b.ini"], "name=core_b", "name=core_a");
     const auto capture = files.read();
     ASSERT_FALSE(capture->problems.empty());
-    EXPECT_NE(listed(capture->problems).find("s/core_b.ini:1: There is another device of the name 'core_a'"),
+    EXPECT_NE(listed(capture->problems).find("s/core_b.ini:1: There is another device with the name 'core_a'"),
               std::string::npos);
     EXPECT_EQ(capture->cores.size(), 1U);
 }
@@ -521,8 +523,9 @@ TEST(Snapshot, ManyProblemsInOneFileAreCounted) {
     for (int i = 0; i < 5000; ++i) files.texts["s/core_b.ini"] += "nonsense\n";
     const auto capture = files.read();
     ASSERT_EQ(capture->problems.size(), 101U);
-    EXPECT_EQ(to_string(capture->problems.back()),
-              "s/core_b.ini: 4900 more problems in this file are not listed. Mend the first ones and read it again.");
+    EXPECT_EQ(
+        to_string(capture->problems.back()),
+        "s/core_b.ini: 4900 more problems in this file are not listed. Correct the first ones and read it again.");
 }
 
 // A listed file that is missing is a part of the input that could not be read; a mistake in the text is not.
@@ -560,7 +563,7 @@ TEST(Snapshot, FatalErrors) {
     EXPECT_EQ(files.read().error().code, Errc::not_found);
     files.texts["s/snapshot.ini"] = "";
     EXPECT_EQ(files.read().error().code, Errc::bad_format);
-    EXPECT_NE(files.read().error().message.find("holds no section"), std::string::npos);
+    EXPECT_NE(files.read().error().message.find("contains no section"), std::string::npos);
     files.texts["s/snapshot.ini"] = std::string("[snapshot]\0", 11);
     EXPECT_NE(files.read().error().message.find("is a binary file"), std::string::npos);
     files.texts["s/snapshot.ini"] = std::string(max_ini_bytes + 1, '\n');
@@ -579,7 +582,8 @@ TEST(Snapshot, FatalErrorsOnDisk) {
     const TemporaryFolder folder;
     const auto empty = read_snapshot(folder.path());
     EXPECT_EQ(empty.error().code, Errc::not_found);
-    EXPECT_NE(empty.error().message.find("this folder holds neither snapshot.ini nor contents.ini"), std::string::npos);
+    EXPECT_NE(empty.error().message.find("this folder contains neither snapshot.ini nor contents.ini"),
+              std::string::npos);
     EXPECT_EQ(read_snapshot(folder.path() / "gone").error().code, Errc::not_found);
     folder.write("snapshot.ini", std::string(max_ini_bytes + 1, '\n'));
     const auto large = read_snapshot(folder.path());
@@ -703,8 +707,8 @@ TEST(SnapshotWriter, APartOfTheRunReadsBackAndIsAProblem) {
     EXPECT_EQ(said,
               "buffer x wrapped: it holds the last 32 of 1,032 bytes of trace. What ran before is not in it; a larger "
               "buffer keeps more.\n"
-              "the recording began where execution first reached 0x8000 (--start-at): what ran before is not in it.\n"
-              "the recording ended after 10 instructions (--limit): what ran afterwards is not in it.\n");
+              "the recording began where execution first reached 0x8000 (--start-at): earlier execution is not in it.\n"
+              "the recording ended after 10 instructions (--limit): later execution is not in it.\n");
     again->problems.clear();
     EXPECT_EQ(*again, capture);
     capture.buffers[0].begins = "a; b";
@@ -781,8 +785,8 @@ TEST(SnapshotWriter, RefusesWhatTheFormatCannotHold) {
     EXPECT_TRUE(has(refused([](Capture& c) { c.description = " a"; }), "blanks at its ends"));
     EXPECT_TRUE(has(refused([](Capture& c) { c.description = "'a'"; }), "quotes"));
     EXPECT_TRUE(has(refused([](Capture& c) { c.cores[0].name = ""; }), "core has no name"));
-    EXPECT_TRUE(has(refused([](Capture& c) { c.cores[0].name = "@x"; }), "begins with neither"));
-    EXPECT_TRUE(has(refused([](Capture& c) { c.cores[0].name = "s"; }), "another thing of that name"));
+    EXPECT_TRUE(has(refused([](Capture& c) { c.cores[0].name = "@x"; }), "must not begin with"));
+    EXPECT_TRUE(has(refused([](Capture& c) { c.cores[0].name = "s"; }), "another thing with that name"));
     EXPECT_TRUE(has(refused([](Capture& c) { c.sources[0].name = "a=b"; }), "the character 0x3d"));
     EXPECT_TRUE(has(refused([](Capture& c) { c.sources[0].location = "a;b"; }), "the character 0x3b"));
     EXPECT_TRUE(has(refused([](Capture& c) { c.cores[0].location = "a;b"; }), "the character 0x3b"));
@@ -793,11 +797,11 @@ TEST(SnapshotWriter, RefusesWhatTheFormatCannotHold) {
                         c.buffers[0].sources = {"s"};
                     }),
                     "stream number"));
-    EXPECT_TRUE(has(refused([](Capture& c) { c.buffers[0].name = "y"; }), "another thing of that name"));
+    EXPECT_TRUE(has(refused([](Capture& c) { c.buffers[0].name = "y"; }), "another thing with that name"));
     EXPECT_TRUE(has(refused([](Capture& c) { c.buffers[0].files.clear(); }), "has no file"));
     EXPECT_TRUE(has(refused([](Capture& c) { c.buffers[0].files[0] += ",x"; }), "the character 0x2c"));
     EXPECT_TRUE(has(refused([](Capture& c) { c.buffers[0].files[0] = "-"; }), "standard input"));
-    EXPECT_TRUE(has(refused([](Capture& c) { c.buffers[0].sources.emplace_back("q"); }), "holds trace source 'q'"));
+    EXPECT_TRUE(has(refused([](Capture& c) { c.buffers[0].sources.emplace_back("q"); }), "contains trace source 'q'"));
     EXPECT_TRUE(has(refused([](Capture& c) { c.buffers[0].format_name = "source_data"; }), "contradicts"));
     EXPECT_TRUE(has(refused([](Capture& c) {
                         c.buffers[0].format = Buffer::Format::unknown;

@@ -37,7 +37,7 @@ def dpu(fixtures, folder):
     ini = folder / "dpu" / "dpu.ini"
     bad = "".join(f"DP_X{i}=none{i}\n" for i in range(FAULTS))
     ini.write_text(ini.read_text().replace("[registers]\n", "[registers]\n" + bad))
-    return folder / "dpu", "is no value of 32 bits"
+    return folder / "dpu", "is not a value of 32 bits"
 
 
 def perf_data(fixtures, folder):

@@ -668,7 +668,8 @@ std::string wrong_in_commands(const Answers& answers, const KnownRun& run, const
             const double share = std::strtod(said.c_str() + said.find_first_of("0123456789"), nullptr);
             constexpr double rounding = 0.051;
             const bool of_run = said.find("of the run") < said.find(';');
-            if (!of_run) return said.find("of all that was decoded") < said.find(';') ? "" : "pgo covers " + said;
+            if (!of_run)
+                return said.find("of everything that was decoded") < said.find(';') ? "" : "pgo covers " + said;
             // A figure that is computed from the mean length of ranges is no bound.
             if (!about && (open ? share + rounding < truth : share > truth + rounding))
                 return fmt::format("pgo covers {}, and it is {:.1f}%", said.substr(0, said.find(';')), truth);

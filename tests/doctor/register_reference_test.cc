@@ -71,7 +71,7 @@ TEST(RegisterReference, Names) {
             for (const FieldReference& f : one.fields) out += " " + std::string(f.name);
         return out;
     };
-    constexpr std::string_view none = "no unit has a register of that name; docs/registers/ lists them";
+    constexpr std::string_view none = "no unit has a register with that name; docs/registers/ lists them";
     EXPECT_EQ(only("TRCCONFIGR"), "TRCCONFIGR at 0x010");
     EXPECT_EQ(only("trcconfig"), "TRCCONFIGR at 0x010");
     EXPECT_EQ(only("trcconfigr.bb"), "TRCCONFIGR at 0x010 BB");

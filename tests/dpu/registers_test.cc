@@ -138,29 +138,29 @@ TEST(DpuRegisterProgram, LinesOfBothKinds) {
 }
 
 TEST(DpuRegisterProgram, WrongLinesAreExplained) {
-    EXPECT_EQ(error_of("\nDP_XX 1"), "line 2: 'DP_XX' is no register of the unit; there are " + Registers::names());
+    EXPECT_EQ(error_of("\nDP_XX 1"), "line 2: 'DP_XX' is not a register of the unit; it has " + Registers::names());
     EXPECT_EQ(error_of("DP_SR 1"), "line 1: DP_SR can only be read");
     EXPECT_EQ(error_of("DP_TC"), "line 1: 'DP_TC' has no value");
     EXPECT_EQ(error_of("DP_TC 0x100000000"),
-              "line 1: DP_TC wants a number of 32 bits, such as 0x00200085, or fields such as NXMODE=1, not "
+              "line 1: DP_TC needs a number of 32 bits, such as 0x00200085, or fields such as NXMODE=1, not "
               "'0x100000000'");
-    EXPECT_EQ(error_of("DP_TC EN=2"), "line 1: DP_TC.EN has 1 bit and does not hold '2'");
+    EXPECT_EQ(error_of("DP_TC EN=2"), "line 1: DP_TC.EN has 1 bit, which cannot contain '2'");
     EXPECT_EQ(error_of("DP_TC EN=1 EN=0"), "line 1: DP_TC.EN is given twice");
-    EXPECT_EQ(error_of("DP_TC EN=1 7"), "line 1: a field is written such as EN=1, not '7'");
-    EXPECT_EQ(error_of("DP_TC 7 EN=1"), "line 1: there is 'EN=1' after the value; write one register on a line");
+    EXPECT_EQ(error_of("DP_TC EN=1 7"), "line 1: a field is written as in EN=1, not '7'");
+    EXPECT_EQ(error_of("DP_TC 7 EN=1"), "line 1: 'EN=1' follows the value; write one register on a line");
     EXPECT_EQ(error_of("DP_TAC ENABLE=1"),
               "line 1: DP_TAC has no field 'ENABLE'; it has TDMP, TDM, TENMP, TENM, CEGP, CEG, CMODE, TCEN");
     EXPECT_EQ(error_of("DP_TAC CMODE=wrap"),
               "line 1: DP_TAC.CMODE wants a number, or one of one-shot, trace, not 'wrap'");
     EXPECT_EQ(error_of("@9 DP_TD 1\n@8 DP_TD 1"),
-              "line 2: cycle 8 lies before cycle 9 of a write above; put writes in order of their cycles");
-    EXPECT_EQ(error_of("@x DP_TD 1"), "line 1: a cycle is written such as @5000, not '@x'");
+              "line 2: cycle 8 lies before cycle 9 of an earlier write; put writes in order of their cycles");
+    EXPECT_EQ(error_of("@x DP_TD 1"), "line 1: a cycle is written as in @5000, not '@x'");
     EXPECT_EQ(error_of("{"), "line 1: the line begins with a brace but is no JSON object");
     EXPECT_EQ(error_of(R"({"register": "DP_TD"})"), "line 1: a write has either 'value' or 'fields'");
     EXPECT_EQ(error_of(R"({"register": "DP_TD", "register": "DP_TC", "value": 1})"),
               "line 1: 'register' is given twice");
     EXPECT_EQ(error_of(R"({"name": "DP_TD"})"),
-              "line 1: 'name' is no key of a write; there are at, register, value, fields");
+              "line 1: 'name' is not a key of a write; the keys are at, register, value, fields");
     EXPECT_EQ(error_of(R"({"register": "DP_TD", "value": -1})"),
               "line 1: 'value' is neither a number from 0 up nor text");
 }
@@ -188,11 +188,11 @@ TEST(DpuRegisterProgram, ProgramsThatCannotWorkAreDiagnosed) {
     EXPECT_EQ(diagnosed("DP_TSA 0x1000\nDP_TEA 0x1fe0\nDP_TC TMODE=FLOW EN=1").at(0),
               "3: EN stays 0: DP_TW 0x0 lies outside the trace buffe");
     EXPECT_EQ(diagnosed(buffer + "DP_TC TMODE=FLOW EN=1\n@100000000000 DP_TC TMODE=TASK EN=1").at(0),
-              "5: TMODE, VTBWM, TIDS and NXMODE stay as they are whi");
+              "5: TMODE, VTBWM, TIDS and NXMODE cannot change while ");
     EXPECT_EQ(diagnosed(buffer + "DP_TC TMODE=FLOW EN=1\n@5 DP_TC 0\nDP_TC TMODE=FLOW EN=1").at(0),
               "6: tracing is still being closed; wait for DP_SR.TWBA");
     EXPECT_EQ(diagnosed(buffer + "DP_TC TMODE=FLOW SAMPLE=1\nDP_TAC TENM=immediate").at(0),
-              "4: SAMPLE does nothing now: it asks for EN = 1, TMPDI");
+              "4: SAMPLE does nothing now: it needs EN = 1, TMPDIS =");
     EXPECT_EQ(diagnosed(buffer + "DP_CA0C ENM=immediate CEG=1\nDP_CA0V 5\nDP_TC TMODE=FLOW EN=1\n@2 DP_CA0V 7").at(0),
               "7: counter A0 is counting and traced; differences acr");
     EXPECT_EQ(diagnosed("DP_TAC CEG=1").at(0), "0: the program turns on neither counters nor tracing;");

@@ -103,7 +103,7 @@ TEST(Vtb, WrongRegisters) {
     const auto below = reading_order({0x20000060, 0x20000000, 0x20000000, false, false, {}}, 128);
     ASSERT_FALSE(below.has_value());
     EXPECT_EQ(below.error().code, Errc::bad_format);
-    EXPECT_NE(below.error().message.find("DP_TEA 0x20000000 lies below DP_TSA 0x20000060"), std::string::npos);
+    EXPECT_NE(below.error().message.find("DP_TEA 0x20000000 is lower than DP_TSA 0x20000060"), std::string::npos);
     const auto outside = reading_order({0x20000000, 0x20000060, 0x20000080, false, false, {}}, 128);
     ASSERT_FALSE(outside.has_value());
     EXPECT_NE(outside.error().message.find("DP_TW 0x20000080 lies outside"), std::string::npos);

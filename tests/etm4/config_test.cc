@@ -214,19 +214,19 @@ TEST(Etm4Config, SaysWhatCannotBe) {
     EXPECT_TRUE(mentions(with([](auto& r) { r.idr2 = 0xc88; }), "TRCIDR2.VMIDSIZE=3 is none that ETMv4.0 has"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.idr2 = 0x1088; }), "TRCIDR2.VMIDSIZE=4 is none that ETMv4.0 has"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.idr2 = 0x12000488; }), "TRCIDR2.CCSIZE=9 is reserved"));
-    EXPECT_TRUE(mentions(with([](auto& r) { r.idr2 = 0x408; }), "TRCCONFIGR.CID=1 asks for Context IDs"));
-    EXPECT_TRUE(mentions(with([](auto& r) { r.idr2 = 0x088; }), "TRCCONFIGR.VMID=1 asks for VMIDs"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.idr2 = 0x408; }), "TRCCONFIGR.CID=1 enables Context IDs"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.idr2 = 0x088; }), "TRCCONFIGR.VMID=1 enables VMIDs"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.idr0 = 0x21000ea1; }), "TRCIDR0.TSSIZE=1 is reserved"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x801, r.idr0 = 0x20000ea1; }), "TRCCONFIGR.TS=1"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x11, r.idr0 = 0x28000e21; }), "TRCCONFIGR.CCI=1"));
-    EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x701; }), "TRCCONFIGR.COND=7 asks for conditional trace"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x701; }), "TRCCONFIGR.COND=7 enables conditional trace"));
     EXPECT_TRUE(
         mentions(with([](auto& r) { r.configr = 0x501, r.idr0 = 0x28000ee1; }), "TRCCONFIGR.COND=5 is reserved"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x3; }), "TRCCONFIGR.INSTP0=1"));
-    EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x10001; }), "TRCCONFIGR asks for data trace"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x10001; }), "TRCCONFIGR enables data trace"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x1001, r.idr0 = 0x28000ca1; }), "TRCCONFIGR.RS=1"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x9, r.idr0 = 0x28000e81; }), "TRCCONFIGR.BB=1"));
-    EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x2001; }), "TRCCONFIGR.QE=1 asks for Q elements"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x2001; }), "TRCCONFIGR.QE=1 enables Q elements"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x4001; }), "TRCCONFIGR.QE=2 is reserved"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.configr = 0x4001, r.idr0 = 0x28008ea1; }), "read all the same"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.idr0 = 0x28000ea3; }), "TRCIDR0.INSTP0=1 is reserved"));
@@ -238,7 +238,7 @@ TEST(Etm4Config, SaysWhatCannotBe) {
     EXPECT_TRUE(mentions(with([](auto& r) { r.idr1 = 0x4100f303; }), "major version 3"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.idr1 = 0x4100f473; }), "is ETMv4.7, which is not known"));
     EXPECT_TRUE(mentions(with([](auto& r) { r.devarch = 0x47755a13; }), "is ETE 1.5, which is not known"));
-    EXPECT_TRUE(mentions(with([](auto& r) { r.devarch = 0x47700a00; }), "is of no ETMv4 or ETE"));
+    EXPECT_TRUE(mentions(with([](auto& r) { r.devarch = 0x47700a00; }), "is not that of an ETMv4 or ETE"));
     EXPECT_TRUE(
         mentions(with([](auto& r) { r.devarch = 0x47705a13, r.configr = 0x10003; }), "which an ETE does not have"));
 }

@@ -323,7 +323,7 @@ TEST(Etm4Explain, ContentsTakeTheUnitForWhatItHas) {
         std::find_if(e.contents.begin(), e.contents.end(), [](const auto& c) { return c.what == "return stack"; });
     ASSERT_NE(stack, e.contents.end());
     EXPECT_FALSE(stack->traced);
-    EXPECT_EQ(stack->text, "asked for, but the unit cannot do it (TRCIDR0.RETSTACK is 0)");
+    EXPECT_EQ(stack->text, "enabled, but the unit cannot do it (TRCIDR0.RETSTACK is 0)");
 }
 
 }  // namespace

@@ -433,11 +433,13 @@ TEST(Etm4Description, NamesTheAddressesOfATrace) {
 TEST(Etm4Sentences, NameTheAddressOfTheTraceAndThatOfTheProgram) {
     using flow::Conflict;
     const auto sentence = [](Conflict conflict) { return row().sentence({conflict, {0x8000}, {0x9004}}); };
-    EXPECT_EQ(sentence(Conflict::update_behind), "the trace names 0x9004, which execution has passed (0x8000 is next)");
+    EXPECT_EQ(sentence(Conflict::update_behind),
+              "the trace contains 0x9004, which execution has passed (0x8000 is next)");
     EXPECT_EQ(sentence(Conflict::no_return_address),
               "no address for the indirect branch at 0x8000, nor a return stack entry");
     EXPECT_EQ(sentence(Conflict::undefined_reached), "an atom leads over the undefined instruction at 0x8000");
-    EXPECT_EQ(sentence(Conflict::runaway_walk), "an atom, but no branch up to 0x8000, farther than any block goes");
+    EXPECT_EQ(sentence(Conflict::runaway_walk),
+              "an atom, but no branch up to 0x8000, which is farther than any block goes");
     EXPECT_EQ(sentence(Conflict::update_disagrees), "the trace names 0x9004, but the program leads to 0x8000");
     for (const Conflict other : {Conflict::sync_disagrees, Conflict::branch_disagrees, Conflict::vmid_missing})
         EXPECT_EQ(sentence(other), flow::name(other));

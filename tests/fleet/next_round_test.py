@@ -64,7 +64,7 @@ class NextRound(unittest.TestCase):
                 self.next_round(**environment)
                 self.assertEqual((self.submitted(), self.round()), (before + 2, rounds + 1))
                 self.queue("2|RUNNING|None", f"{before + 1}|PENDING|Resources", f"{before + 2}|PENDING|Dependency")
-                self.assertIn("another round is queued or running already", self.next_round(**environment))
+                self.assertIn("another round is already queued or running", self.next_round(**environment))
                 self.assertEqual((self.submitted(), self.round()), (before + 2, rounds + 1))
 
 

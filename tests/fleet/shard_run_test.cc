@@ -150,7 +150,7 @@ TEST(FleetShard, DamagedAnswersAreMadeAnew) {
     EXPECT_EQ(status->done, 0U);
     EXPECT_EQ(status->captures_done, 0U);
     ASSERT_EQ(status->failures.size(), 1U);
-    EXPECT_NE(status->failures[0].why.find("its hash is another"), std::string::npos) << status->failures[0].why;
+    EXPECT_NE(status->failures[0].why.find("its hash differs"), std::string::npos) << status->failures[0].why;
     EXPECT_EQ(shards_to_run(job.folder(), false)->size(), 1U);
     run(job.folder(), 0);
     EXPECT_EQ(contents_of(answers), good);

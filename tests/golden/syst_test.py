@@ -46,7 +46,7 @@ class Syst(unittest.TestCase):
     def test_without_a_catalogue_numbers_are_shown(self):
         found, said = messages("--layout", "sys-t")
         self.assertEqual(len(found), 283)
-        self.assertIn("158 of 283 messages could not be read whole; the first: no catalogue of its client", said)
+        self.assertIn("158 of 283 messages could not be read completely; the first: no catalogue of its client", said)
         self.assertEqual(sum(row["problem"] == "no catalogue of its client" for row in found), 158)
 
 

@@ -56,4 +56,4 @@ if __name__ == "__main__":
         print(f"SKIPPED: names of system calls are not compared with the kernel's headers: {', '.join(missing)} missing")
         sys.exit(SKIPPED)
     ROOT = pathlib.Path(sys.argv.pop(1))
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -235,9 +235,10 @@ TEST(MemoryMap, FilesWithOffsetAndLength) {
     const auto cut = map.add_file(path, Address{0x4000}, 4, 100);
     ASSERT_TRUE(cut.has_value());
     ASSERT_EQ(cut->notes.size(), 1U);
-    EXPECT_EQ(cut->notes[0], path.string() +
-                                 ": a dump shorter than it says: 0x64 bytes were declared from offset 0x4 on, but the "
-                                 "file ends after 0x6; those are mapped. Correct the length, or copy the whole file.");
+    EXPECT_EQ(cut->notes[0],
+              path.string() +
+                  ": the dump is shorter than declared: 0x64 bytes were declared from offset 0x4 on, but the "
+                  "file ends after 0x6; those are mapped. Correct the length, or copy the whole file.");
     EXPECT_EQ(text_at(map, 0x4000), "456789");
 }
 
@@ -251,7 +252,7 @@ TEST(MemoryMap, FileErrors) {
     EXPECT_EQ(map.add_file(folder.write("empty", ""), Address{0}).error().code, Errc::bad_format);
     const auto beyond = map.add_file(folder.write("dump", "1234"), Address{0}, 4);
     EXPECT_EQ(beyond.error().code, Errc::bad_format);
-    EXPECT_NE(beyond.error().message.find("holds 0x4 bytes, so there is nothing at offset 0x4"), std::string::npos);
+    EXPECT_NE(beyond.error().message.find("has 0x4 bytes, so there is nothing at offset 0x4"), std::string::npos);
     EXPECT_EQ(map.add_file(folder.path() / "dump", Address{~std::uint64_t{0}}).error().code, Errc::usage);
     EXPECT_EQ(map.add_file(folder.path() / "dump", Address{0}, 0, 0).error().code, Errc::usage);
     EXPECT_TRUE(map.empty());
@@ -500,7 +501,7 @@ TEST(MemoryMapElf, Errors) {
     EXPECT_NE(message(elf.build()).find("has no executable section with contents"), std::string::npos);
     elf = segmented();
     elf.sections = {{".text", SHT_NOBITS, SHF_ALLOC | SHF_EXECINSTR, 0x8000, {}, 4, 8}};
-    EXPECT_NE(message(elf.build()).find("holds only debug information"), std::string::npos);
+    EXPECT_NE(message(elf.build()).find("contains only debug information"), std::string::npos);
     Octets big = segmented().build();
     big[EI_DATA] = ELFDATA2MSB;
     std::swap(big[offsetof(Elf32_Ehdr, e_machine)], big[offsetof(Elf32_Ehdr, e_machine) + 1]);
@@ -585,7 +586,7 @@ TEST(ImageArgument, RecognisesAndAdds) {
     const auto nowhere = add_image(map, raw.string());
     EXPECT_EQ(nowhere.error().code, Errc::usage);
     EXPECT_EQ(nowhere.error().message, raw.string() +
-                                           ": is a raw memory dump (no ELF file), and where it was in memory is not "
+                                           ": is a raw memory dump (not an ELF file), and its address in memory is not "
                                            "known; write " +
                                            raw.string() + "@ADDRESS");
 }

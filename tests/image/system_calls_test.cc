@@ -87,13 +87,13 @@ TEST(SystemCalls, TheSearchIsBounded) {
     code.erase(code.begin() + 1);
     EXPECT_EQ(a64(code), 56U) << "256 bytes before it";
 
-    std::vector<std::uint32_t> large(0x1002, nop);
-    large[0] = mov_x8_56;
-    large[1] = svc;
-    EXPECT_EQ(a64_at(large, 1), 56U);
-    std::swap(large[0], large[0x1000]);
-    std::swap(large[1], large[0x1001]);
-    EXPECT_EQ(a64(large), std::nullopt) << "16 KiB after the beginning of the function";
+    std::vector<std::uint32_t> of_16_kib(0x1002, nop);
+    of_16_kib[0] = mov_x8_56;
+    of_16_kib[1] = svc;
+    EXPECT_EQ(a64_at(of_16_kib, 1), 56U);
+    std::swap(of_16_kib[0], of_16_kib[0x1000]);
+    std::swap(of_16_kib[1], of_16_kib[0x1001]);
+    EXPECT_EQ(a64(of_16_kib), std::nullopt) << "16 KiB after the beginning of the function";
 }
 
 TEST(SystemCalls, TheNumberIsTheConstantInR7) {

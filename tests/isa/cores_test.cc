@@ -54,7 +54,7 @@ TEST(Cores, AreListedNearestFirstWhereAnotherIsNamed) {
     ASSERT_FALSE(status.has_value());
     const std::string& message = status.error().message;
     EXPECT_TRUE(
-        message.starts_with("--core 'Cortx-M33': no core of that name is known. Known are, the nearest first: "
+        message.starts_with("--core 'Cortx-M33': no core of that name is known. Known cores, the nearest names first: "
                             "Cortex-M33, "))
         << message;
     for (const std::string_view name : core_names()) EXPECT_NE(message.find(name), message.npos) << name;

@@ -166,7 +166,7 @@ TEST(PftConfigure, SaysWhatItAssumes) {
               (Problems{"source 'cpu_0' has no register ETMCR; decoding goes on as if it were 0x0 (no cycle counts, "
                         "Context IDs or return stack). Add 'ETMCR=VALUE' to its [regs].",
                         "source 'cpu_0' has no register ETMIDR; decoding goes on as if it were 0x4100f300 (the version "
-                        "its type names). Add 'ETMIDR=VALUE' to its [regs].",
+                        "of its type). Add 'ETMIDR=VALUE' to its [regs].",
                         "source 'cpu_0' has no register ETMCCER; decoding goes on as if it were 0x0 (48-bit Gray coded "
                         "timestamps, no barrier waypoints). Add 'ETMCCER=VALUE' to its [regs]."}));
     EXPECT_EQ(config_of(*none.configuration).minor_version, 0);
@@ -176,7 +176,7 @@ TEST(PftConfigure, SaysWhatItAssumes) {
               "--etmcr is not given; decoding goes on as if ETMCR were 0x0 (no cycle counts, Context IDs or return "
               "stack).");
     EXPECT_EQ(configured("PTM1.1", {}, true).problems[1],
-              "--etmidr is not given; decoding goes on as if ETMIDR were 0x4100f310 (the version its type names).");
+              "--etmidr is not given; decoding goes on as if ETMIDR were 0x4100f310 (the version of its type).");
     EXPECT_EQ(configured("PTM1.1", {{"ETMCR", 0}, {"ETMIDR", 0x411cf312}}, true).problems,
               (Problems{"--etmccer is not given; decoding goes on as if ETMCCER were 0x0 (48-bit Gray coded "
                         "timestamps, no barrier waypoints)."}));

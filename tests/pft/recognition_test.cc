@@ -447,7 +447,7 @@ TEST(PftDescription, CycleCountsThatAreNotThere) {
                         {},
                         buffer_offset(12),
                         "ETMCR says cycle-accurate; parsed so, 3 stretches (24 bytes) without packets, and 0 Context "
-                        "IDs change unsaid",
+                        "IDs change without a statement",
                         "no cycle counts in the bytes: so 0 stretches without packets",
                         "the registers were read before or after another setting was in force, or from another unit",
                         "correct ETMCR bit 12 of cpu_0.ini"}));
@@ -466,7 +466,7 @@ TEST(PftDescription, CycleCountsThatAreMissing) {
     ASSERT_EQ(kinds(without.findings), "cycle-accurate");
     EXPECT_EQ(without.findings[0].found,
               "ETMCR says no cycle counts; parsed so, 2 stretches (3 bytes) without packets, and 0 Context IDs change "
-              "unsaid");
+              "without a statement");
     EXPECT_EQ(without.findings[0].expected, "cycle counts in the bytes: so 0 stretches without packets");
     EXPECT_EQ(without.findings[0].offset, buffer_offset(12));
     EXPECT_TRUE(config_of(*without.configuration).cycle_accurate);
@@ -510,7 +510,7 @@ TEST(PftDescription, ContextIdsOfAnotherSize) {
     ASSERT_EQ(kinds(none.findings), "context-id-size");
     EXPECT_EQ(none.findings[0].found,
               "ETMCR says Context IDs of 0 bytes; parsed so, 3 stretches (27 bytes) without packets, and 0 Context IDs "
-              "change unsaid");
+              "change without a statement");
     EXPECT_EQ(none.findings[0].expected, "Context IDs of 1 byte: so 0 stretches without packets");
     EXPECT_EQ(none.findings[0].advice, "correct ETMCR bits 15:14 of cpu_0.ini");
     EXPECT_EQ(none.findings[0].offset, buffer_offset(12));
@@ -522,7 +522,7 @@ TEST(PftDescription, ContextIdsOfAnotherSize) {
     ASSERT_EQ(kinds(more.findings), "context-id-size");
     EXPECT_EQ(more.findings[0].found,
               "ETMCR says Context IDs of 2 bytes; parsed so, 0 stretches (0 bytes) without packets, and 2 Context IDs "
-              "change unsaid");
+              "change without a statement");
     EXPECT_EQ(more.findings[0].offset, buffer_offset(21 + 6));  // the second I-sync
 }
 
@@ -538,7 +538,7 @@ TEST(PftDescription, TimestampsOfAnotherSizeOrEncoding) {
     EXPECT_EQ(wide.findings[0].severity, Severity::error);
     EXPECT_EQ(wide.findings[0].found,
               "ETMCCER says timestamps of 64 bits; parsed so, 0 stretches (0 bytes) without packets, and 0 Context IDs "
-              "change unsaid");
+              "change without a statement");
     EXPECT_EQ(wide.findings[0].expected, "timestamps of 48 bits: so 0 stretches without packets");
     EXPECT_EQ(wide.findings[0].advice, "correct ETMCCER bit 29 of cpu_0.ini");
     EXPECT_EQ(config_of(*wide.configuration).timestamp_bytes, 7);
@@ -555,7 +555,7 @@ TEST(PftDescription, TimestampsOfAnotherSizeOrEncoding) {
                                                   {},
                                                   {},
                                                   buffer_offset(22),
-                                                  "as ETMCCER has it, 1 of 3 timestamps go backwards",
+                                                  "with the encoding of ETMCCER, 1 of 3 timestamps go backwards",
                                                   "Gray code",
                                                   "ETMCCER or ETMIDR is of another unit",
                                                   "correct ETMCCER bit 28 of cpu_0.ini"}));
@@ -564,7 +564,7 @@ TEST(PftDescription, TimestampsOfAnotherSizeOrEncoding) {
     const protocol::Settled gray = settled(p.stretches(), made);
     ASSERT_EQ(kinds(gray.findings), "timestamp-encoding");
     EXPECT_EQ(gray.findings[0].expected, "natural binary");
-    EXPECT_EQ(gray.findings[0].found, "as ETMCCER has it, 1 of 3 timestamps go backwards");
+    EXPECT_EQ(gray.findings[0].found, "with the encoding of ETMCCER, 1 of 3 timestamps go backwards");
     EXPECT_EQ(gray.findings[0].offset, buffer_offset(23));
 }
 
@@ -639,10 +639,10 @@ TEST(PftHealth, DamageOverflowAndWhatCameBeforeTheFirstASync) {
     EXPECT_EQ(one[2].severity, Severity::note);
     EXPECT_EQ(one[2].offset, in_buffer);
     EXPECT_EQ(one[2].found, "2 bytes before an A-sync");
-    EXPECT_EQ(one[2].cause, "the head of a buffer that wrapped");
+    EXPECT_EQ(one[2].cause, "the beginning of a buffer that wrapped");
     std::vector<Stretch> two = p.stretches();
     two.push_back(two[0]);
-    EXPECT_EQ(health(two)[2].cause, "the head of a buffer that wrapped, and of each piece looked at");
+    EXPECT_EQ(health(two)[2].cause, "the beginning of a buffer that wrapped, and of each examined piece");
     EXPECT_EQ(health(two)[2].found, "4 bytes before an A-sync");
 }
 
@@ -701,21 +701,23 @@ TEST(PftSentences, NameTheAddressOfTheTraceAndThatOfTheProgram) {
     const auto sentence = [](Conflict conflict, std::uint64_t found = 0x8000, std::uint64_t expected = 0x9004) {
         return row().sentence({conflict, {found}, {expected}});
     };
-    EXPECT_EQ(sentence(Conflict::sync_disagrees), "the I-sync says 0x00009004, the walk has reached 0x00008000");
+    EXPECT_EQ(sentence(Conflict::sync_disagrees),
+              "the I-sync contains 0x00009004, but the walk has reached 0x00008000");
     EXPECT_EQ(sentence(Conflict::sync_disagrees, 0x8000, 0x8000),
               "the I-sync confirms 0x00008000, but not the instruction set or context reached");
     EXPECT_EQ(sentence(Conflict::branch_disagrees),
               "the branch packet goes to 0x00009004, the image's direct branch to 0x00008000");
     EXPECT_EQ(sentence(Conflict::update_behind),
-              "the waypoint update names 0x00009004, which the walk has passed (0x00008000 is next)");
+              "the waypoint update contains 0x00009004, which the walk has passed (0x00008000 is next)");
     EXPECT_EQ(sentence(Conflict::no_return_address),
               "no address for the indirect branch at 0x00008000, nor a return stack entry");
     EXPECT_EQ(sentence(Conflict::undefined_reached), "an atom leads over the undefined instruction at 0x00008000");
-    EXPECT_EQ(sentence(Conflict::runaway_walk), "an atom, but no branch up to 0x00008000, farther than any block goes");
+    EXPECT_EQ(sentence(Conflict::runaway_walk),
+              "an atom, but no branch up to 0x00008000, which is farther than any block goes");
     EXPECT_EQ(sentence(Conflict::update_disagrees),
               "the waypoint update names 0x00009004, but the program leads to 0x00008000");
     EXPECT_EQ(sentence(Conflict::vmid_missing),
-              "VMIDs are traced (ETMCR bit 30), but none came between an I-sync and the packet here");
+              "VMIDs are traced (ETMCR bit 30), but none is between an I-sync and the packet here");
 }
 
 }  // namespace

@@ -82,10 +82,10 @@ TEST(FlowSelection, NamesWhatThereIs) {
     EXPECT_EQ(said({.images = {"nothing"}}),
               "--only-image 'nothing': the capture has no such image. It has: /usr/bin/main, /usr/bin/other, [kernel]");
     EXPECT_EQ(said({.cpus = {0, 7}}), "--cpu '7': the capture has no such CPU. It has: cpu0, cpu1");
-    EXPECT_EQ(said({.threads = {"~("}}), "--thread '~(': what follows ~ is no regular expression");
-    EXPECT_EQ(said({.processes = {"~("}}), "--process '~(': what follows ~ is no regular expression");
-    EXPECT_EQ(said({.excluded = {"~["}}), "--exclude-process '~[': what follows ~ is no regular expression");
-    EXPECT_EQ(said({.images = {"~["}}), "--only-image '~[': what follows ~ is no regular expression");
+    EXPECT_EQ(said({.threads = {"~("}}), "--thread '~(': the text after ~ is not a regular expression");
+    EXPECT_EQ(said({.processes = {"~("}}), "--process '~(': the text after ~ is not a regular expression");
+    EXPECT_EQ(said({.excluded = {"~["}}), "--exclude-process '~[': the text after ~ is not a regular expression");
+    EXPECT_EQ(said({.images = {"~["}}), "--only-image '~[': the text after ~ is not a regular expression");
     EXPECT_EQ(said({.processes = {"main"}, .threads = {"helper"}, .images = {"other"}, .cpus = {1}}), "");
     // An excluded process need not exist.
     EXPECT_EQ(said({.excluded = {"nobody"}}), "");
@@ -111,7 +111,7 @@ TEST(FlowSelection, OfThreadsNeedsToKnowThem) {
     Session session = session_of(spaces);
     for (const FlowSelection& each : {FlowSelection{.processes = {"main"}}, FlowSelection{.threads = {"main"}},
                                       FlowSelection{.excluded = {"main"}}})
-        EXPECT_EQ(said(session, each).find("--process and --thread need to know which thread ran"), 0U);
+        EXPECT_EQ(said(session, each).find("--process and --thread need the thread that ran"), 0U);
     EXPECT_EQ(said(session, {.images = {"main"}}), "");
     capture::Buffer ring;
     ring.parts.resize(2);
@@ -494,15 +494,15 @@ TEST(FilterNote, SaysHowMuchPassed) {
     two.left_out[{2, 1, false}] = 1000;
     auto note = filter_note(session, report_of({one, two}));
     ASSERT_TRUE(note);
-    EXPECT_EQ(note->text, "only what ran of process main is shown: 3 of 1,003 ranges");
+    EXPECT_EQ(note->text, "only code that ran of process main is shown: 3 of 1,003 ranges");
     EXPECT_FALSE(note->uncertain);
     EXPECT_FALSE(note->nothing_passed);
     two.uncertain = 1;
     note = filter_note(session, report_of({one, two}));
-    EXPECT_EQ(
-        note->text,
-        "only what ran of process main is shown: 3 of 1,003 ranges. Of 1 range it is uncertain whether they belong "
-        "to it: the thread changed its name within their AUX range");
+    EXPECT_EQ(note->text,
+              "only code that ran of process main is shown: 3 of 1,003 ranges. Of 1 range it is uncertain whether they "
+              "belong "
+              "to it: the thread changed its name within their AUX range");
     EXPECT_TRUE(note->uncertain);
 }
 

@@ -134,7 +134,7 @@ TEST(Plan, SaysWhatCannotBeProgrammed) {
     wanted.unit.speculation_depth = 0;
     wanted.sink.emplace();
     wanted.sink->after_trigger = 1024;
-    EXPECT_EQ(refused(wanted), "the buffer is to stop at a trigger, and nothing triggers: add --trigger-at SYMBOL");
+    EXPECT_EQ(refused(wanted), "the buffer is to stop at a trigger, but nothing triggers: add --trigger-at SYMBOL");
     wanted.sink->after_trigger.reset();
     wanted.funnel_port = 8;
     EXPECT_EQ(refused(wanted), "input 8 of a funnel: there are 0 to 7");

@@ -336,7 +336,7 @@ class Models(unittest.TestCase):
     def test_wrong(self):
         with self.assertRaisesRegex(waymark.UsageError, "ptm"):
             waymark.Model("z80")
-        with self.assertRaisesRegex(waymark.UsageError, "no branch"):
+        with self.assertRaisesRegex(waymark.UsageError, "not a branch"):
             waymark.Model("ptm").execute([0x8000, 0x9000], [0xe1a00000, 0xe1a00000], "A32")
 
 

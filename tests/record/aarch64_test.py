@@ -206,7 +206,7 @@ class Aarch64(unittest.TestCase):
                               (("--unit", "ete", "--core", "cortex-a53"), "armv9-a is"),
                               (("--fifo", "32"), "at least 64 bytes"),
                               (("--speculation", "1"), "from 2 to 256"),
-                              (("--context-id", "2"), "4 bytes, or 0")):
+                              (("--context-id", "2"), "4 bytes; 0 means none")):
             with self.subTest(options=options):
                 done = run(WAYMARK, "record", "--from-start", *options, "-o", out, "--", a64)
                 self.assertEqual(done.returncode, 2, done.stderr)

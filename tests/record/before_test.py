@@ -288,7 +288,7 @@ class RanBeforeMain(unittest.TestCase):
         text = (out / "before.txt").read_text()
         other = (self.record("arm", self.build("arm", "other", "-static"), "other") / "before.txt").read_text()
         for name, changed in (("cut", text[:len(text) // 2]), ("empty", ""), ("line", text.replace("code ", "cod ", 1)),
-                              ("of another recording", other), ("missing", None)):
+                              ("from another recording", other), ("missing", None)):
             with self.subTest(name):
                 copy = self.folder / f"copy-{name}"
                 shutil.copytree(out, copy)

@@ -151,7 +151,7 @@ class Circle(unittest.TestCase):
                 self.assertIn(f" {head} bytes before an A-sync", doctor)
                 self.assertRegex(doctor, fr"head +([\d,]+ of )?{head} bytes")
                 text = self.verify()
-                self.assertIn("equal as far as it was kept", text)
+                self.assertIn("equal, as far as the buffer kept it", text)
                 self.assertRegex(text, r"equal: [1-9][\d,]* instructions")
                 self.assertNotIn("equal: 5,602", text)
                 # The kept trace is the end of the complete trace.
@@ -294,7 +294,7 @@ class Circle(unittest.TestCase):
                 # The lock ends with the process that held it.
                 done = run(*again, "--unit", unit, "--", SORT)
                 self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertIn("replaced the recording that was there", done.stderr)
+                self.assertIn("replaced the previous recording", done.stderr)
                 self.assertEqual(run(WAYMARK, "verify", self.out).returncode, 0)
 
     def test_an_earlier_recording_goes_for_one_that_has_something(self):
@@ -306,12 +306,12 @@ class Circle(unittest.TestCase):
         self.assertIn("the recording that was there is kept", done.stderr)
         self.assertEqual(contents(), before)
         self.verify()
-        self.assertIn("replaced the recording that was there", self.record().stderr)
+        self.assertIn("replaced the previous recording", self.record().stderr)
         perf = self.out.with_name("perf.data")
         for replaced in (False, True):
             done = run(WAYMARK, "record", "--as", "perf", "--unit", "etmv4", "-o", perf, "--", SORT64)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertEqual("replaced the recording that was there" in done.stderr, replaced)
+            self.assertEqual("replaced the previous recording" in done.stderr, replaced)
 
     def test_what_a_folder_holds_stays(self):
         self.out.mkdir()
@@ -341,7 +341,7 @@ class Circle(unittest.TestCase):
                                  (pipe, ("--unit", "spe", "-o", self.out))):
             done = run(WAYMARK, "record", *options, "--", program)
             self.assertIn(done.returncode, (2, 3), options)
-            self.assertRegex(done.stderr, "is (no regular file|not a folder)")
+            self.assertRegex(done.stderr, "is not a (regular file|folder)")
         self.assertEqual(run(WAYMARK, "verify", pipe).returncode, 3)
 
     @unittest.skipUnless(run("unshare", "-rm", "true").returncode == 0 if shutil.which("unshare") else False,
@@ -437,7 +437,7 @@ class Circle(unittest.TestCase):
 
     def test_what_goes_with_a_system_only(self):
         for options in ("--machine virt", "--smp 2", "--vectors 0x0"):
-            self.assertIn("goes with --system only", self.record(*options.split(), status=2).stderr)
+            self.assertIn("is only for --system", self.record(*options.split(), status=2).stderr)
         for options in ("--sysroot /", "--context-id 4", "--blocks --qemu=-icount"):
             self.record("--system", *options.split(), status=2)
 

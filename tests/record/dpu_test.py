@@ -448,7 +448,7 @@ class Dpu(unittest.TestCase):
         done = run(WAYMARK, "record", "--unit", "dpu", "--qemu=-no-such-option", "-o", out, "--",
                    self.folder / "tasks", "1")
         self.assertEqual(done.returncode, 3)
-        self.assertIn("ended with status 1 before it took the plugin", done.stderr)
+        self.assertIn("ended with status 1 before it loaded the plugin", done.stderr)
         self.assertFalse(out.exists())
         done = run(WAYMARK, "record", "--unit", "dpu", "--sysroot", "/nowhere", "-o", out, "--",
                    self.folder / "threads", "1")

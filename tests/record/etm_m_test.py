@@ -162,7 +162,7 @@ class EtmOfACortexM(unittest.TestCase):
         for program, options, words in ((m33, ("--unit", "etmv3,itm"), "whose cores have none"),
                                         (m33, ("--unit", "etmv3"), "whose cores have none"),
                                         (self.program, ("--unit", "etmv3", "--cycle-accurate"), "fixed settings"),
-                                        (self.program, ("--unit", "etmv3", "--mtb-size", "64"), "--unit mtb only")):
+                                        (self.program, ("--unit", "etmv3", "--mtb-size", "64"), "only for --unit mtb")):
             with self.subTest(options=options):
                 self.assertIn(words, self.record(program, *options, status=2).stderr)
 

@@ -341,7 +341,7 @@ class Gates(unittest.TestCase):
         self.assertNotIn("app was not found", self.waymark("doctor", out, "--symfs", home / "there").stdout)
         self.assertIn("is not a folder", self.waymark("doctor", out, "--symfs", home / "nosuch", status=2).stderr)
         trace = min(out.glob("trace*.bin"))
-        self.assertIn("--symbols is for captures that say", self.waymark("doctor", trace, "--symbols", copy, status=2).stderr)
+        self.assertIn("--symbols is only for captures that contain", self.waymark("doctor", trace, "--symbols", copy, status=2).stderr)
 
     def home(self, name, *options, libc=False):
         """A program of its own and its recording."""
@@ -635,7 +635,7 @@ class Gates(unittest.TestCase):
                 self.assertRegex(self.waymark("diff", old, after, "--only", only).stdout,
                                  "of --only +{} before, {} after".format(*sums))
         done = self.waymark("diff", old, grown, "--only", "user-*", "--threshold-count", "500", status=1)
-        self.assertRegex(done.stderr, r"instructions grew by \S+ in all")
+        self.assertRegex(done.stderr, r"instructions grew by \S+ in total")
         self.assertRegex(done.stderr, "1 function grew .*: each by")
         self.assertIn("no function grew", self.waymark("diff", old, grown, "--only", "libwork-*", "--threshold-each", "5",
                                                     "--strict").stderr)
@@ -647,14 +647,14 @@ class Gates(unittest.TestCase):
         done = self.waymark("diff", *nameless, "--threshold-each", "5", "--only", "user-*")
         self.assertIn("code without names of user-1.0 (user-1.1 in", done.stderr)
         self.assertNotIn("grew from", done.stderr)
-        self.assertIn("held to the limit as a whole", self.waymark("diff", *nameless, "--threshold-each", "5", "--only",
+        self.assertIn("compared with the limit as a whole", self.waymark("diff", *nameless, "--threshold-each", "5", "--only",
                                                                 "user-*", "--strict", status=1).stderr)
         # With other names, nothing shows which is which.
         nameless[1] = self.without_files(same, ("user-1.1", "tool"), ("libwork-1.1", "libplug"))
         for more in (("--threshold-each", "5"), ("--threshold-count", "1")):
             done = self.waymark("diff", *nameless, *more, status=1)
             self.assertRegex(done.stderr, "error: functions of .*tool.* cannot be compared.*: neither build IDs, names nor "
-                                          "functions say which image")
+                                          "functions show which image")
             self.assertNotIn("from nothing", done.stderr)
             self.assertNotIn("grew", done.stderr)
         self.waymark("diff", *nameless, "--threshold-count", "1000000", "--strict")

@@ -395,7 +395,7 @@ class Generated(unittest.TestCase):
         bad.write_text("\n".join([lines[0], "no numbers here", "10 0 empty", "ffffffffffffffff 10 beyond", "10 20",
                                   *lines[1:]]) + "\n")
         rows, said = self.profile("--perf-map", bad)
-        for line, what in ((2, "expected START SIZE NAME"), (3, "its size is 0"), (4, "leaves the address space"),
+        for line, what in ((2, "expected START SIZE NAME"), (3, "its size is 0"), (4, "exceeds the address space"),
                            (5, "expected START SIZE NAME")):
             self.assertRegex(said, rf"bad\.map:{line}: .*{what}")
         self.assertIn("second version 0", {row["function"] for row in rows})
@@ -408,7 +408,7 @@ class Generated(unittest.TestCase):
                                       r"offset 0x28: a record is 5 bytes long")):
             (self.folder / name).write_bytes(contents)
             self.assertRegex(self.profile("--jitdump", self.folder / name)[1], what)
-        for name, contents, what in (("elf", b"\x7fELF" + bytes(100), "no jitdump file"),
+        for name, contents, what in (("elf", b"\x7fELF" + bytes(100), "not a jitdump file"),
                                      ("version", whole[:4] + b"\x02" + whole[5:], "version 2"),
                                      ("head", whole[:20], "inside its header")):
             (self.folder / name).write_bytes(contents)

@@ -318,8 +318,8 @@ class Itm(unittest.TestCase):
         self.assertFalse([r for r in rows if r["cycles"]])
 
     def test_what_does_not_go_together(self):
-        for options, words in ((("--watch", "nothing"), "no variable of that name"), (("--mtb-size", "64"), "--unit mtb only"),
-                               (("--itm-ports", "3"), "a multiple of 4"), (("--buffer", "64"), "goes with")):
+        for options, words in ((("--watch", "nothing"), "no variable of that name"), (("--mtb-size", "64"), "only for --unit mtb"),
+                               (("--itm-ports", "3"), "a multiple of 4"), (("--buffer", "64"), "only for")):
             done = run(WAYMARK, "record", "--unit", "itm", *options, "-o", self.folder / "refused", "--",
                        self.folder / "scheduler-m3.elf")
             self.assertEqual(done.returncode, 2, done.stderr)

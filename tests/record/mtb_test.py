@@ -166,7 +166,7 @@ class Mtb(unittest.TestCase):
 
     def test_what_does_not_go_together(self):
         for options, words in ((("--mtb-size", "1000"), "power of two"), (("--mtb-watermark", "12"), "a multiple of 8"),
-                               (("--cycle-accurate",), "goes with --unit"), (("--start-at", "nowhere"), "no such symbol")):
+                               (("--cycle-accurate",), "is only for --unit"), (("--start-at", "nowhere"), "no such symbol")):
             out = self.folder / "refused"
             done = run(WAYMARK, "record", "--unit", "mtb", *options, "-o", out, "--", self.programs["m0"])
             self.assertEqual(done.returncode, 2, done.stderr)

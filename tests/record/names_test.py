@@ -544,7 +544,7 @@ class Names(unittest.TestCase):
         lines[at] = lines[at].replace(" 0x", " 0xz", 1)
         (copy / "maps.txt").write_text("\n".join(lines) + "\n")
         done = self.waymark("profile", copy)
-        self.assertRegex(done.stderr, rf"maps\.txt:{at + 1}: This line was left out: .*no numbers")
+        self.assertRegex(done.stderr, rf"maps\.txt:{at + 1}: This line was omitted: .*no numbers")
         self.assertIn("mix", done.stdout)
         for contents in ("", "waymark-maps 99\n", "\0\0\0", text[:37], "map 0 0 - 1 1 1 - /x\n"):
             (copy / "maps.txt").write_text(contents)

@@ -84,7 +84,7 @@ class Damage(PerfCase):
         for text in ("no symbols\n", "0000000000000000 T _text\n"):
             garbage.write_text(text)
             done = self.waymark("profile", self.data, "--kallsyms", garbage, status=2)
-            self.assertIn("has no lines like the ones of /proc/kallsyms", done.stderr)
+            self.assertIn("has no lines like those in /proc/kallsyms", done.stderr)
         garbage.write_text("ffff800080000000 T _text\n")
         self.waymark("profile", self.data, "--kallsyms", garbage)
 

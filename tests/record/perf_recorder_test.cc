@@ -311,7 +311,7 @@ TEST(PerfRecorder, OptionsThatPerfHasNot) {
     EXPECT_NE(message().find("4096 bytes"), std::string::npos) << message();
     o.aux_bytes = 8192;
     o.per_thread = true;
-    EXPECT_NE(message().find("--per-thread goes with neither"), std::string::npos) << message();
+    EXPECT_NE(message().find("--per-thread cannot be used with"), std::string::npos) << message();
     o.units = &pft::unit_factory();
     o.unit = o.units->defaults();
     EXPECT_EQ(message(), "");

@@ -137,7 +137,7 @@ class Traps(PerfCase):
         records.put_attr(0, 40, lambda flags: flags & ~INHERIT)
         finding = self.check(records, "no-context-ids", "context IDs were not traced")
         self.assertEqual(finding["severity"], "warning")
-        self.assertIn("which process ran is not known", finding["cause"])
+        self.assertIn("the processes that ran are not known", finding["cause"])
 
     def test_4_container(self):
         """The metadata promise IDs that the kernel did not trace."""
@@ -150,7 +150,7 @@ class Traps(PerfCase):
         for record, at in [(r, 32) for r in records.of(AUXTRACE)] + [(r, len(r.body) - 16) for r in records.of(AUX)]:
             self.assertEqual(record.word(at, 4), 0xffffffff)
             record.put(at, 0, 4)
-        finding = self.check(records, "no-context-ids", "the metadata promise their IDs")
+        finding = self.check(records, "no-context-ids", "its metadata announce their IDs")
         self.assertIn("container", finding["cause"])
 
     def test_5_index_without_count(self):

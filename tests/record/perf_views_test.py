@@ -91,7 +91,7 @@ class Views(PerfCase):
         self.assertEqual(sum(images), whole)
         self.assertEqual(images[1], self.instructions("--process", "program"))
         done = self.waymark("profile", self.data, "--process", "program")
-        self.assertRegex(done.stdout + done.stderr, r"only what ran of process program is shown: [\d,]+ of [\d,]+ ranges")
+        self.assertRegex(done.stdout + done.stderr, r"only code that ran of process program is shown: [\d,]+ of [\d,]+ ranges")
 
     def test_time(self):
         text = self.waymark("info", self.data, "--format", "json").stdout
@@ -236,7 +236,7 @@ class Views(PerfCase):
                 self.assertRegex(out, r"(?m)^equal: [\d,]+ instructions of 5 threads$")
                 self.assertEqual(len(re.findall(r"^thread \d+/\d+: equal$", out, re.M)), 5)
         lost = self.record("lost.data", "--unit", "ete", "--loss", "late", "--aux-buffer", "8", "--branch-broadcast")
-        self.assertIn("equal as far as it was kept", self.waymark("verify", lost).stdout)
+        self.assertIn("equal, as far as the buffer kept it", self.waymark("verify", lost).stdout)
         # The truth of one thread under the name of another.
         data = self.record("wrong.data", "--unit", "ete")
         text = pathlib.Path(f"{data}.truth.txt").read_text()

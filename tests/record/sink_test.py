@@ -164,7 +164,7 @@ class Sinks(unittest.TestCase):
                 first, rest = (int(t.replace(",", "")) for t in told.groups())
                 self.assertEqual(first + rest, sent)
                 self.assertTrue(after <= rest <= after + 16 + 12, rest)
-                self.assertIn("equal as far as it was kept", run(WAYMARK, "verify", folder))
+                self.assertIn("equal, as far as the buffer kept it", run(WAYMARK, "verify", folder))
                 doctor = run(WAYMARK, "doctor", folder)
                 self.assertIn("FFCR.StopOnTrigEvt is 1 and STS.Triggered is 1", doctor)
                 self.assertIn("the buffer wrapped", doctor)
@@ -223,7 +223,7 @@ class Sinks(unittest.TestCase):
         doctor = run(WAYMARK, "doctor", folder)
         self.assertIn("FFCR.StopOnTrigEvt is 1 and STS.Triggered is 0", doctor)
         self.assertNotRegex(doctor, r"found +(\S+) \1\b")
-        self.assertIn("equal as far as it was kept", run(WAYMARK, "verify", folder))
+        self.assertIn("equal, as far as the buffer kept it", run(WAYMARK, "verify", folder))
 
     def test_registers_alone_state_what_the_buffer_lacks(self):
         """Captures of other tools have the registers of the trace buffer, and nothing else about the run."""
@@ -279,27 +279,27 @@ int main(void) {
     def test_wrong_options_are_refused(self):
         for options, words in ((("--sink", "tpiu"), "there are etb, tmc-etb, tmc-etf, tmc-etr"),
                                (("--sink", "etr"), "go with --as perf only"),
-                               (("--sink", "etb:x"), "after the colon stands the size in bytes"),
+                               (("--sink", "etb:x"), "expected the size in bytes after the colon"),
                                (("--sink", "etb:1000"), "multiple of 16"),
-                               (("--sink", "etb:1024", "--buffer", 1024), "--buffer does not go with --sink"),
+                               (("--sink", "etb:1024", "--buffer", 1024), "--buffer cannot be used with --sink"),
                                (("--sink", "etb:1024", "--stop-after-trigger", 64), "nothing is a trigger"),
                                (("--sink", "etb:1024", "--trigger-at", "fault", "--stop-after-trigger", 1024),
                                 "a multiple of 4, at most 992 of the 1024 bytes"),
-                               (("--stop-after-trigger", 64), "goes with --sink only"),
+                               (("--stop-after-trigger", 64), "is only for --sink"),
                                (("--authentication", "NIDEN=2"), "expected NIDEN, DBGEN, SPNIDEN or SPIDEN"),
                                (("--authentication", "KEY=0"), "expected NIDEN, DBGEN, SPNIDEN or SPIDEN"),
-                               (("--authentication", "NIDEN=0@"), "no symbol or address stands behind @"),
+                               (("--authentication", "NIDEN=0@"), "no symbol or address follows @"),
                                (("--authentication", "NIDEN=0,NIDEN=1"), "NIDEN is given twice"),
                                (("--authentication", "NIDEN=0", "--authentication", "SPNIDEN=0,NIDEN=1"),
                                 "both set NIDEN from the beginning"),
                                (("--os-lock", "on@main", "--os-lock", "off@main"), "both set the OS Lock at the same place"),
-                               (("--unit-power", "off@"), "no symbol or address stands behind @"),
+                               (("--unit-power", "off@"), "no symbol or address follows @"),
                                (("--trigger-at", ""), "the symbol or address is empty"),
                                (("--view-range", ""), "the symbol or address is empty"),
-                               (("--trigger-at", "quiet", "--trigger-at", "loud"), "may be given once only"),
+                               (("--trigger-at", "quiet", "--trigger-at", "loud"), "may be given only once"),
                                (("--unit-power", "off"), "as in off@SYMBOL"),
                                (("--os-lock", "shut@main"), "as in off@SYMBOL"),
-                               (("--fifo", 64, "--os-lock", "on@main"), "--fifo does not go with")):
+                               (("--fifo", 64, "--os-lock", "on@main"), "--fifo cannot be used with")):
             with self.subTest(options=options):
                 self.assertIn(words, self.record("refused", "ptm", *options, status=2)[1])
         # The default for AArch64 is ete; the message names what takes it.

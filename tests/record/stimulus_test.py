@@ -162,16 +162,16 @@ class Stimuli(unittest.TestCase):
 
     def test_mistakes(self):
         """Each is named with its line."""
-        for text, said in (("cycles 5 NOTHING=1\n", "line 1: 'NOTHING' is no event"),
+        for text, said in (("cycles 5 NOTHING=1\n", "line 1: 'NOTHING' is not an event"),
                            ("item call 0x10\ncycle\n", "line 1: item call has 1 number"),
                            ("item mark 0x10\ncycles 5\n", "line 2: items and writes are in one cycle"),
                            ("repeat 3\ncycle\n", "'repeat' of line 1 has no 'end'"),
                            ("cycles 5 WAIT=6\n", "WAIT lasts 6 cycles of 5"),
-                           ("cycle TASK_ACTIVE\n", "the unit makes itself"),
+                           ("cycle TASK_ACTIVE\n", "the unit itself makes"),
                            ("item mark 0x10\n", "are in no cycle"),
                            ("context root 5\n", "a context is"),
                            ("", "nothing happens"),
-                           ("jump 5\n", "no line of a stimulus"),
+                           ("jump 5\n", "not a line of a stimulus"),
                            ("cycle\ntask 4 x;y\ncycle\n", "line 2: task name 'x;y' cannot be written to dpu.ini"),
                            ("cycle\nsymbol 0x10 x;y\n", "line 2: symbol 'x;y' cannot be written to dpu.ini"),
                            ("repeat 4000\nrepeat 1001\ncycle\nend\nend\n", "line 5: 4000 times 1001 steps; a stimulus"),

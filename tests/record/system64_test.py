@@ -305,7 +305,7 @@ class System64(unittest.TestCase):
         a32 = SOURCE / "examples/sort/sort.elf"
         for program, options, text in ((a32, ("--unit", "ete"), "takes an AArch64 image"),
                                        (self.levels, ("--vectors", "reset"), "--vectors is for 32-bit images"),
-                                       (self.levels, ("--context-id", "2"), "4 bytes, or 0"),
+                                       (self.levels, ("--context-id", "2"), "4 bytes; 0 means none"),
                                        (self.levels, ("--qemu=-d", "--qemu=int"), "QEMU has one log"),
                                        (a32, ("--context-id", "4"), "CONTEXTIDR"),
                                        (a32, ("--vmid",), "--vmid is for AArch64 images")):
@@ -315,7 +315,7 @@ class System64(unittest.TestCase):
                 self.assertIn(text, done.stderr)
         done = run(WAYMARK, "record", "--vmid", "-o", out, "--", self.levels)
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn("--vmid goes with --system only", done.stderr)
+        self.assertIn("--vmid is only for --system", done.stderr)
         done = run(WAYMARK, "record", "--system", "--unit", "ptm", "-o", out, "--", self.levels)
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("is an AArch64 program", done.stderr)

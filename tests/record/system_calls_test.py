@@ -83,4 +83,4 @@ if __name__ == "__main__":
     for compiler, *_ in WAYS.values():
         need(compiler, "gcc-" + compiler.removesuffix("-gcc"))
     del sys.argv[1:3]
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -53,7 +53,7 @@ CASES = {
                    "STS.Triggered is 0"),
     "wrapped": ("ptm", "", ("--sink", "etb:512", "--sync", "128"), "STS.Full is 1"),
     "early stop": ("etmv4", "", ("--sink", "tmc-etf:1024", "--sync", "256", "--trigger-at", "mixed", "--stop-after-trigger", "64"),
-                   "STS.Triggered is 1: the trigger counter ran down"),
+                   "STS.Triggered is 1: the trigger counter reached 0"),
 }
 
 
@@ -83,8 +83,8 @@ class WrongProgramming(unittest.TestCase):
                     self.assertIn(words, explained + " " + output(WAYMARK, "doctor", capture))
                     # Registers do not show signals, so the recording's own account of them is beside the registers.
                     if words.startswith("("):
-                        self.assertIn(", while signals permit it.", explained)
-                        self.assertIn(f"What signals kept out of this capture - {words[1:-2]}: ", explained)
+                        self.assertIn(", if signals permit it.", explained)
+                        self.assertIn(f"Trace that signals prevented in this capture - {words[1:-2]}: ", explained)
                     else:
                         self.assertNotIn("signals", explained)
             # A recording contains every register that decides.

@@ -357,7 +357,7 @@ def check_refusals(waymark, work, capture, names):
             assert status == 409 and b"has changed" in body, (path, status, body[:200])
         trace.unlink()
         status, body, _ = server.get(good)
-        assert status == 409 and b"not there any more" in body, (status, body)
+        assert status == 409 and b"does not exist any more" in body, (status, body)
         assert server.end(signal.SIGTERM) == 0
         assert not list(changing.glob("*.index*")), "nothing is written beside the capture"
     # A port that is in use; arguments that are none.
@@ -380,7 +380,7 @@ def check_other_files(waymark, work, capture, names):
         if content is not None:
             file.write_bytes(content)
         done = subprocess.run([waymark, "serve", capture, *names, "--index", file], capture_output=True, text=True, timeout=HANGS)
-        assert done.returncode == 2 and "is no index" in done.stderr and done.stdout == "", (name, done)
+        assert done.returncode == 2 and "is not an index" in done.stderr and done.stdout == "", (name, done)
         assert file.is_dir() if content is None else file.read_bytes() == content, name
 
 
@@ -454,7 +454,7 @@ def check_without_windows(waymark, work, capture, names):
         assert served["complete"] and not served["part"] and served["instructions"] == 0, served
         status, body, _ = server.get("window?from=1&to=2")
         assert status == 404 and b"compressed" in body, (status, body)
-        assert server.end() == 0 and "windows of single calls cannot be asked for" in server.said
+        assert server.end() == 0 and "windows of single calls cannot be requested" in server.said
 
 
 def check_findings(waymark, work, capture, names):

@@ -301,9 +301,9 @@ TEST(Explain, registers_that_count_for_nothing) {
     State s = sound("E2PB=11");
     s.regs.pmbsr_el2.s = s.regs.scr_el3.nse = true;
     EXPECT_EQ(notes(s, "PMBSR_EL2"),
-              "PMBSR_EL2 has 0x20000 in S, but FEAT_SPE_EXC is not implemented, so it counts for nothing\n");
+              "PMBSR_EL2 has 0x20000 in S, but FEAT_SPE_EXC is not implemented, so it has no effect\n");
     EXPECT_EQ(notes(s, "SCR_EL3"),
-              "SCR_EL3 has 0x4000000000000000 in NSE, but FEAT_RME is not implemented, so it counts for nothing\n");
+              "SCR_EL3 has 0x4000000000000000 in NSE, but FEAT_RME is not implemented, so it has no effect\n");
     s.arch = Architecture::of(Version::v1_5);
     s.arch.rme = true;
     EXPECT_EQ(notes(s, "PMBSR_EL2") + notes(s, "SCR_EL3"), "");
@@ -311,7 +311,7 @@ TEST(Explain, registers_that_count_for_nothing) {
     s.regs.pmscr_el2.ee = 0b10;
     EXPECT_EQ(weights(s, "PMBSR_EL2.S"), "");
     s.arch.el3 = false;
-    EXPECT_EQ(notes(s, "MDCR_EL3"), "MDCR_EL3 counts for nothing, since EL3 is not implemented\n");
+    EXPECT_EQ(notes(s, "MDCR_EL3"), "MDCR_EL3 has no effect, because EL3 is not implemented\n");
 }
 
 TEST(Explain, registers_with_an_enable_of_their_own) {

@@ -1146,15 +1146,14 @@ TEST(Check, WhatNoUnitIs) {
     EXPECT_EQ(message([](ModelConfig& c) { c.state.regs.pmsidr_el1.max_size = 5; }),
               "PMSIDR_EL1.MaxSize is 5; records of 2^6 to 2^11 bytes are permitted");
     EXPECT_EQ(message([](ModelConfig& c) { c.state.regs.pmsidr_el1.count_size = 1; }),
-              "PMSIDR_EL1.CountSize is 1; there are 2 (12 bits) and 3 (16 bits)");
+              "PMSIDR_EL1.CountSize is 1; valid are 2 (12 bits) and 3 (16 bits)");
     EXPECT_EQ(message([](ModelConfig& c) { c.state.regs.pmsidr_el1.format = 1; }),
               "PMSIDR_EL1.Format is 1; there is only format 0");
     EXPECT_EQ(message([](ModelConfig& c) { c.state.regs.pmbidr_el1.align = 7; }),
               "PMBIDR_EL1.Align is 7, more than PMSIDR_EL1.MaxSize, which is 6");
     EXPECT_EQ(message([](ModelConfig& c) { c.state.regs.pmsidr_el1.fn_e = true; }),
-              "PMSIDR_EL1.FnE is 1, but the architecture says 0");
-    EXPECT_EQ(message([](ModelConfig& c) { c.state.regs.pmsidr_el1.pbt = true; }),
-              "PMSIDR_EL1.PBT and FnE come with v1.2");
+              "PMSIDR_EL1.FnE is 1, but in this version it must be 0");
+    EXPECT_EQ(message([](ModelConfig& c) { c.state.regs.pmsidr_el1.pbt = true; }), "PMSIDR_EL1.PBT and FnE need v1.2");
     EXPECT_EQ(message([](ModelConfig& c) { c.choices.event_bytes = 3; }),
               "event_bytes is 3; it may be 0, 1, 2, 4 or 8");
     EXPECT_EQ(message([](ModelConfig& c) { c.choices.event_bytes = 8; }),
@@ -1165,7 +1164,7 @@ TEST(Check, WhatNoUnitIs) {
               "in_flight is 0; a unit tracks at least one sample");
     EXPECT_EQ(message([](ModelConfig& c) { c.choices.counter_denominator = 0; }), "counter_denominator is 0");
     EXPECT_EQ(message([](ModelConfig& c) { c.choices.order[3] = RecordColumn::pc; }),
-              "order must hold every packet but the terminator, each once");
+              "order must contain every packet except the terminator, each once");
     EXPECT_EQ(message([](ModelConfig& c) { c.choices = ModelChoices::neoverse(); }), "ok");
     EXPECT_EQ(message([](ModelConfig& c) {
                   c.choices = ModelChoices::hiperf();

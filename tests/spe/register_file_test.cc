@@ -36,7 +36,7 @@ TEST(RegisterFile, values) {
 TEST(RegisterFile, settings) {
     EXPECT_EQ(read_setting("pmscr_el12", "0x3").value(), (NamedValue{"PMSCR_EL1", 3}));
     EXPECT_EQ(read_setting("mdcr_el2.e2pb", "0b11").value(), (NamedValue{"MDCR_EL2.E2PB", 3}));
-    EXPECT_EQ(read_setting("PMSCR", "1").error().message, "'PMSCR' is no register that profiling depends on");
+    EXPECT_EQ(read_setting("PMSCR", "1").error().message, "'PMSCR' is not a register that profiling depends on");
     EXPECT_EQ(read_setting("HCR_EL2.TEG", "1").error().message, "HCR_EL2 has no field 'TEG'; it has E2H, TGE");
     EXPECT_EQ(read_setting("MDCR_EL2.E2PB", "4").error().message, "MDCR_EL2.E2PB has 2 bits and does not hold '4'");
     EXPECT_EQ(read_setting("PMBSR_EL1.S", "2").error().message, "PMBSR_EL1.S has 1 bit and does not hold '2'");
@@ -78,7 +78,7 @@ TEST(RegisterFile, base) {
     EXPECT_EQ(
         dump->notes,
         (std::vector<std::string>{
-            "numbers without 0x are read as hexadecimal, since '6b' can be nothing else: PMBLIMITR_EL1 80101001"}));
+            "numbers without 0x are read as hexadecimal, because '6b' can be nothing else: PMBLIMITR_EL1 80101001"}));
     EXPECT_EQ(read_settings("x0 00000000deadbeef\nPMBLIMITR_EL1 10").value().settings[0].value, 0x10U);
     EXPECT_EQ(read_settings("bad bad\nPMBLIMITR_EL1 10").value().settings[0].value, 10U);
     const auto unclear = read_settings("PMBLIMITR_EL1 80101001\nPMSCR_EL1 3\nPMBPTR_EL1 0x80");
@@ -108,7 +108,7 @@ TEST(RegisterFile, errors) {
         {"PMSCR_EL1 6g", "line 1: PMSCR_EL1: '6g' is not a number of 64 bits (0x for hexadecimal, 0b for binary)"},
         {"PMSCR_EL1 1\nPMSCR_EL12 2", "line 2: PMSCR_EL1 is given twice"},
         {"PMBSR_EL1.Q 1", "line 1: PMBSR_EL1 has no field 'Q'; it has MSS2, EC, DL, EA, S, COLL, MSS"},
-        {"{", "it begins with a brace but is no JSON"},
+        {"{", "it begins with a brace but is not JSON"},
         {R"({"PMSCR_EL1": 1, "PMSCR_EL1": 2})", "'PMSCR_EL1' is given twice"},
         {R"({"PMSCR_EL1": 1, "pmscr_el1": 2})", "PMSCR_EL1 is given twice"},
         {R"({"PMSCR_EL1": -1})",
@@ -128,7 +128,7 @@ TEST(RegisterFile, errors) {
         EXPECT_EQ(read.error().message, message) << text;
     }
     EXPECT_EQ(read_settings("\x1f\x8b\x08").error().message, "it is compressed (gzip): unpack it first");
-    EXPECT_EQ(read_settings(std::string_view("PMSCR_EL1\0 1", 12)).error().message, "it is no text");
+    EXPECT_EQ(read_settings(std::string_view("PMSCR_EL1\0 1", 12)).error().message, "it is not text");
     EXPECT_EQ(read_settings(std::string((1 << 20) + 1, ' ')).error().code, Errc::unsupported);
 }
 

@@ -20,7 +20,7 @@ namespace waymark::analysis {
 
 /// The reason why a readable file is not such a copy, as the end of a sentence.
 inline constexpr std::string_view no_kallsyms =
-    "has no lines like the ones of /proc/kallsyms, or only addresses of 0, as others than root see them";
+    "has no lines like those in /proc/kallsyms, or only addresses of 0, which users other than root see";
 
 /// A function of the running kernel, or of one of its modules.
 struct KernelFunction {

@@ -11,7 +11,7 @@
 namespace waymark {
 
 enum class GapReason : std::uint8_t {
-    unsynchronised,     ///< before the first synchronisation point; normal at the head of a buffer that wrapped
+    unsynchronised,     ///< before the first synchronisation point; normal at the beginning of a buffer that wrapped
     padding,            ///< filler that is not trace, such as the zeros after the end of a raw capture
     reserved_header,    ///< a byte that begins no packet of this protocol, and everything skipped after it
     malformed_packet,   ///< a packet with an impossible field, and everything skipped after it

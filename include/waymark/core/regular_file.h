@@ -24,9 +24,8 @@ namespace waymark {
         case fs::file_type::socket: what = "a socket"; break;
         default: return {};
     }
-    return Error{Errc::unreadable,
-                 path.string() + ": is " + what +
-                     " where a regular file is needed; write what it gives into a file, and name that"};
+    return Error{Errc::unreadable, path.string() + ": is " + what +
+                                       " where a regular file is needed; save the data to a file, and name that file"};
 }
 
 }  // namespace waymark

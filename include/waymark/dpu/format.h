@@ -72,7 +72,7 @@ inline constexpr std::uint32_t flag_page_bytes = 4096;
 
 /// Everything on which the words of a trace depend. Under another format, the same words mean different entries.
 struct TraceFormat {
-    std::uint32_t dpu_base = default_dpu_base;  ///< 4-KiB aligned: flags derive from it
+    std::uint32_t dpu_base = default_dpu_base;  ///< 4-KiB aligned: the unit computes its flags from it
     /// DP_TC.TMODE; nullopt: not known. Then whole entries are still distinguished, but damage is detected less often
     /// (7.3).
     std::optional<TraceMode> mode = TraceMode::task;

@@ -85,7 +85,7 @@ Result<record::RecordOutcome> run_record_cortex_m(const record::FlowRecording& c
           std::tuple{&options.of_stm, "stm", to.stm}})
         for (const CLI::Option* option : *only)
             if (!has && option->count() != 0)
-                return Error{Errc::usage, fmt::format("{} goes with --unit {} only", option->get_name(), name)};
+                return Error{Errc::usage, fmt::format("{} is only for --unit {}", option->get_name(), name)};
     to.program = common.program;
     to.folder = common.folder;
     to.machine = common.machine;

@@ -11,7 +11,7 @@
 namespace waymark::cli {
 
 Result<answers::Answers> answers_of_dpu_folder(const AnswersOptions& options) {
-    WM_RETURN_IF_ERROR(refuse_flow_options(options, "a capture of a DPU, which says itself how it was recorded"));
+    WM_RETURN_IF_ERROR(refuse_flow_options(options, "a capture of a DPU, which describes how it was recorded"));
     const auto opened = DpuInput::open(options.input.capture);
     if (!opened) return not_opened(opened.error());
     const DpuInput& input = *opened;

@@ -147,8 +147,8 @@ ExitStatus finish(const DpuOptions& options, const DpuView& a, Output& out, bool
     }
     if (!adds_up)
         say("error",
-            "the rows do not add up to what the counters say: damaged trace that looks like readings, or "
-            "registers of another run; 'waymark packets' shows the entries");
+            "the rows do not add up to the counters' own values: damaged trace that looks like readings, or registers "
+            "of another run; 'waymark packets' shows the entries");
     if (!headed)
         for (const auto& sentences : {a.losses(), a.doubts()})
             for (const std::string& each : sentences) say("warning", each);
@@ -247,7 +247,8 @@ ExitStatus run_view(const DpuOptions& options, const std::string& view) {
     } else if (options.format == "tsv") {
         say("note", dpu::layout_note);
         if (report)
-            say("note", "tsv holds the tasks alone; 'waymark dpu functions' and the other views have their own");
+            say("note",
+                "tsv contains only the tasks; 'waymark dpu functions' and the other views have separate tables");
         DpuTable first = parts.front();
         if (!a.has_content()) first.table.rows.clear();
         print_tsv(*out, first.table);

@@ -277,10 +277,9 @@ ExitStatus run_dpu_packets(const InputOptions& input, const std::string& format,
 ExitStatus run_dpu_flow(const InputOptions& input, const std::string& format, bool strict) {
     if (!not_for_dpu(input).empty()) return refuse(input);
     if (format == "calls")
-        return fail(
-            {Errc::usage, fmt::format("--format calls is of instruction trace; waymark dpu paths {} has the calls "
-                                      "of a DPU",
-                                      shell_file(input.capture))});
+        return fail({Errc::usage,
+                     fmt::format("--format calls is for instruction trace; waymark dpu paths {} has the calls of a DPU",
+                                 shell_file(input.capture))});
     const auto opened = DpuInput::open(input.capture);
     if (!opened) return fail(opened.error());
     warn(*opened);
@@ -319,7 +318,7 @@ ExitStatus run_dpu_flow(const InputOptions& input, const std::string& format, bo
     if (cut) return unreadable;
     const bool lost = !losses.empty() || t.doubtful != 0 || t.wide != 0;
     if (strict && lost)
-        say("error", fmt::format("--strict: something was lost or is doubtful; waymark dpu health {} says what",
+        say("error", fmt::format("--strict: something was lost or is doubtful; waymark dpu health {} shows what",
                                  shell_file(input.capture)));
     return !DpuInput::has_content(t) || (strict && lost) ? nothing : decoded;
 }

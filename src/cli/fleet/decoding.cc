@@ -98,7 +98,7 @@ Result<std::unique_ptr<FleetDecoding>> FleetDecoding::read(const std::vector<std
         command.parse(reversed);
     } catch (const CLI::ParseError& error) {
         return Error{Errc::usage,
-                     fmt::format("the options of the plan are not options of this version: {}", error.what())};
+                     fmt::format("the options in the plan are not options of this version: {}", error.what())};
     }
     out->options_.clear();  // the stored options end with `command`
     AnswersOptions& a = out->answers_;

@@ -27,7 +27,7 @@ ExitStatus report(const fleet::JobFolder& job, const Result<fleet::Submission>& 
     for (const std::string& problem : submission->problems) say("warning", problem);
     if (submission->merge_now) return merge_and_report(job, {});
     if (submission->jobs.empty() && submission->problems.empty()) {
-        say("note", "another round is queued or running already, so nothing was submitted");
+        say("note", "another round is already queued or running, so nothing was submitted");
         return decoded;
     }
     for (const fleet::SlurmJob& j : submission->jobs)

@@ -86,13 +86,13 @@ Status PerfRecordOptions::check() const {
     if (!chosen()) {
         for (const CLI::Option* option : only)
             if (option->count() != 0)
-                return Error{Errc::usage, fmt::format("{} goes with --as perf only", option->get_name())};
+                return Error{Errc::usage, fmt::format("{} is only for --as perf", option->get_name())};
         return Nothing{};
     }
     for (const char* const name : {"--system", "--buffer", "--registers", "--view-range", "--exclude-range",
                                    "--trigger-at", "--stop-after-trigger", "--authentication", "--unit-power",
                                    "--os-lock", "--cycle-threshold", "--max-changes"})
-        if (given(name)) return Error{Errc::usage, fmt::format("{} does not go with --as perf", name)};
+        if (given(name)) return Error{Errc::usage, fmt::format("{} cannot be used with --as perf", name)};
     if (!to.sink.empty() && to.sink != "etr" && to.sink != "trbe")
         return Error{Errc::usage, fmt::format("--sink {}: with --as perf it is etr or trbe", to.sink)};
     if (!strobe.empty()) WM_RETURN_IF_ERROR(strobing(strobe));

@@ -25,7 +25,7 @@ void print_thread(const VerifiedThread& thread, bool partial, Output& out) {
     out.print("thread {}: {}\n", thread.name,
               thread.verdict == Verdict::different      ? "DIFFERENT"
               : thread.verdict == Verdict::not_compared ? "NOT COMPARED"
-              : partial                                 ? "equal as far as it was kept"
+              : partial                                 ? "equal, as far as the buffer kept it"
                                                         : "equal");
     if (!thread.ran)
         return out.print("  {} instructions decoded of a thread that did not run\n", grouped(thread.decoded));

@@ -262,7 +262,7 @@ void Answer::print_quality(Output& out, bool all) const {
             out.print("threads   not known of {} ({}): record with context packets (as root) or with switch events\n",
                       counted(q.without_thread, "sample"), Cell::share(q.without_thread, q.selected).shown);
         if (q.without_mapping != 0)
-            out.print("code      {} ({}) in nothing that is known to be mapped\n", counted(q.without_mapping, "sample"),
+            out.print("code      {} ({}) outside every known mapping\n", counted(q.without_mapping, "sample"),
                       Cell::share(q.without_mapping, q.selected).shown);
         if (!q.clock)
             out.print("clock     not in the file: samples are counted as if every mapping had existed all the time\n");

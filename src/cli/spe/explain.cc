@@ -27,10 +27,9 @@ Result<spe::ExplainInput> read(const ExplainOptions& options) {
         if (path.find('=') != path.npos) continue;
         std::error_code none;
         if (path != "-" && !std::filesystem::exists(path, none))
-            return Error{Errc::not_found,
-                         path +
-                             ": there is no such file; a register is given as NAME=VALUE, and anything "
-                             "without a = is a file"};
+            return Error{Errc::not_found, path +
+                                              ": there is no such file; a register is given as NAME=VALUE, and an "
+                                              "argument without a = is a file"};
         WM_ASSIGN_OR_RETURN(const std::string text, capture::read_text_file(path, capture::most_settings_bytes));
         WM_RETURN_IF_ERROR(input.add_file(path, text));
     }

@@ -10,11 +10,11 @@
 namespace waymark::cli {
 
 Result<answers::Answers> answers_of_profile(const AnswersOptions& options) {
-    WM_RETURN_IF_ERROR(refuse_flow_options(options, "a profile, which says itself how it was recorded"));
+    WM_RETURN_IF_ERROR(refuse_flow_options(options, "a profile, which describes how it was recorded"));
     if (!options.input.images.empty())
         return Error{Errc::usage,
-                     "--image: files of a profile are found by their recorded names; --symfs DIR says where "
-                     "copies of them are"};
+                     "--image: files of a profile are found by their recorded names; --symfs DIR names a folder with "
+                     "copies of them"};
     AnswerOptions input;
     input.capture = options.input.capture;
     input.names = options.input;

@@ -41,7 +41,7 @@ ExitStatus quality(const AnswerOptions& options) {
 ExitStatus run_profile_info(const InputOptions& input, const std::string& format) {
     if (const std::string given = not_for_dpu(input); !given.empty())
         return fail(
-            {Errc::usage, fmt::format("{} is a perf.data file, which says itself how it was recorded; leave out {}",
+            {Errc::usage, fmt::format("{} is a perf.data file, which describes how it was recorded; leave out {}",
                                       input.capture, given)});
     AnswerOptions options;
     options.capture = input.capture;

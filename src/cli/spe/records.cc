@@ -27,9 +27,9 @@ waymark::Status check_trace(const analysis::SampleCapture& capture) {
     if (!capture.data->auxtrace_info)
         return Error{
             Errc::bad_format,
-            fmt::format("{}: holds no AUXTRACE_INFO record, so no trace: was it recorded with -e arm_spe//?", file)};
+            fmt::format("{}: contains no AUXTRACE_INFO record, so no trace: was it recorded with -e arm_spe//?", file)};
     if (capture.data->chunks.empty())
-        return Error{Errc::bad_format, fmt::format("{}: holds no AUXTRACE record, so no trace", file)};
+        return Error{Errc::bad_format, fmt::format("{}: contains no AUXTRACE record, so no trace", file)};
     return Nothing{};
 }
 
@@ -85,7 +85,7 @@ ExitStatus run_records(const RecordsOptions& options) {
         return nothing;
     }
     if (listed.shown == 0)
-        say("note", fmt::format("of {} none is of kind {}", counted(listed.records, "record"), options.kind));
+        say("note", fmt::format("none of {} is of kind {}", counted(listed.records, "record"), options.kind));
     if (const std::uint64_t doubtful = std::min(listed.damaged + listed.no_pc, listed.records);
         capture->bare && doubtful > listed.records / 2) {
         say("error", hardly_a_buffer(options.capture, doubtful, listed.records));
