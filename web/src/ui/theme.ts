@@ -1,5 +1,5 @@
-/// Light and dark themes, and the colours of canvases. The hues were chosen by Okabe and Ito, which people with any colour
-/// vision can distinguish; important facts are also shown by hatching, shape or words.
+/// Light and dark themes, and the colours of canvases. People with any colour vision can
+/// distinguish the hues, a palette by Okabe and Ito; important facts are also shown by hatching, shape or words.
 import { useEffect, useState } from "preact/hooks";
 
 export type Theme = "light" | "dark";
