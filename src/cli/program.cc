@@ -118,6 +118,7 @@ program::Language language_of(const ProgramOptions& options) {
 
 ExitStatus run_program_profiler(const ProgramOptions& options) {
     const program::Language target = language_of(options);
+    if (const Status taken = program::takes_profiler(target); !taken) return refuse(taken.error());
     record::SpeOptions spe;
     if (const Status status = set_from_event(spe, options.event); !status) return fail(status.error());
     if (options.period_option->count() != 0) {
@@ -172,11 +173,11 @@ Result<program::CounterWanted> counters_wanted(ProgramOptions& options) {
 }
 
 ExitStatus run_program_counters(ProgramOptions options) {
-    const auto wanted = counters_wanted(options);
-    if (!wanted) return fail(wanted.error());
     const program::Language target = language_of(options);
     if (target == program::Language::sysfs || target == program::Language::perf)
-        return fail({Errc::usage, "--unit dpu: Linux has no driver for it; choose another target"});
+        return fail({Errc::usage, "--unit dpu: Linux has no driver for this unit; choose another target"});
+    const auto wanted = counters_wanted(options);
+    if (!wanted) return fail(wanted.error());
     const auto plan = program::make_counter_plan(*wanted);
     if (!plan) return fail(plan.error());
     const auto proof = program::prove_counters(*wanted, *plan);

@@ -125,17 +125,19 @@ std::string perf_script(const ProfilerPlan& plan, const ProfilerProof& proof, co
 
 }  // namespace
 
-Result<std::string> script(const ProfilerPlan& plan, Language target, const ProfilerProof& proof,
-                           const std::string& command) {
-    switch (target) {
-        case Language::perf: return perf_script(plan, proof, command);
-        case Language::c: return c_script(plan, proof);
-        case Language::json: return json_script(plan, proof);
-        default: break;
-    }
+Status takes_profiler(Language target) {
+    if (target == Language::perf || target == Language::c || target == Language::json) return Nothing{};
     return Error{Errc::unsupported,
                  "the registers of SPE are system registers, which only software on the core itself writes: choose "
                  "--for perf, c or json"};
+}
+
+Result<std::string> script(const ProfilerPlan& plan, Language target, const ProfilerProof& proof,
+                           const std::string& command) {
+    WM_RETURN_IF_ERROR(takes_profiler(target));
+    return target == Language::perf ? perf_script(plan, proof, command)
+           : target == Language::c  ? c_script(plan, proof)
+                                    : json_script(plan, proof);
 }
 
 }  // namespace waymark::program

@@ -436,7 +436,7 @@ class Profiler(unittest.TestCase):
                     self.assertEqual(built.returncode, 0, built.stderr)
                     plan = json.loads(program(options, "json").stdout)
                     self.assertTrue(plan["proof"]["same_as_record"])
-                    # What the compiler makes of it: the barriers and the registers of the plan, in order.
+                    # The compiled code has the barriers and the registers of the plan, in order.
                     made = re.findall(r"^\t(msr|isb|dsb|hint|mrs)\b *(?:x\d+, *)?(\w*)", (folder / "profile.s").read_text(), re.M)
                     registers = [name.upper() for kind, name in made if kind == "msr"]
                     wanted = [step["encoding"] for part in ("start", "stop") for step in plan[part] if step["access"] == "write"]
@@ -511,6 +511,9 @@ class Mistakes(unittest.TestCase):
                 (["--unit", "ete", "--for", "devmem", "--sink", "etb", "--buffer-address", "0x1000"], 2, "only for --sink tmc-etr"),
                 (["--unit", "ete", "--for", "devmem", "--sink-size", "64"], 2, "is only for --sink"),
                 (["--unit", "ete", "--for", "devmem", "--sink", "etb", "--stop-after-trigger", "64"], 2, "nothing triggers"),
+                # The target is refused before an option is asked for that the target does not need.
+                (["--unit", "spe", "--for", "sysfs"], 2, "choose --for perf, c or json"),
+                (["--unit", "dpu", "--for", "perf"], 2, "choose another target"),
                 (["--unit", "ete", "--for", "json", "--trace-id", "0"], 2, "sources have 0x01 to 0x6f"),
                 (["--unit", "ptm", "--for", "json", "--return-stack", "--branch-broadcast"], 2, "exclude each other"),
                 (["--unit", "ete", "--for", "perf", "--vmid"], 2, "--vmid"),

@@ -53,8 +53,10 @@ struct ProfilerProof {
 /// a write; the message names the register.
 [[nodiscard]] Result<ProfilerProof> prove(const ProfilerPlan& plan, std::uint64_t seed = 1);
 
-/// perf, c or json. `command`: for perf: the program to profile; may be empty. Errors: `unsupported`: another target
-/// cannot write system registers.
+/// Whether software of the target can program an SPE: perf, c and json. Errors: `unsupported`: another target cannot
+/// write system registers.
+[[nodiscard]] Status takes_profiler(Language target);
+/// `command`: for perf: the program to profile; may be empty. Errors: as takes_profiler().
 [[nodiscard]] Result<std::string> script(const ProfilerPlan& plan, Language target, const ProfilerProof& proof,
                                          const std::string& command);
 
