@@ -58,7 +58,7 @@ rate() { awk -v bytes="$1" -v s="$2" 'BEGIN { printf "%.1f", bytes / 1e6 / (s > 
 printf '%-7s %10s %10s %10s %12s %8s\n' unit info flow packets OpenCSD ratio
 for unit in ptm etmv3 itm stm; do
     capture=$folder/$unit
-    [ -d "$capture" ] || { printf '%-7s NOT MEASURED: no capture of it in %s\n' "$unit" "$corpus"; continue; }
+    [ -d "$capture" ] || { printf '%-7s NOT MEASURED: there is no capture of this unit in %s\n' "$unit" "$corpus"; continue; }
     chmod -R u+w "$capture"
     cp -r "$capture" "$capture-small"
     bytes=$(repeated "$capture" "$megabytes")

@@ -252,7 +252,7 @@ TEST_F(PerfCapture, ANameHoldsForItsTime) {
 // The unit was on for the whole of the chosen process, however often it was turned on for others.
 class Pauses : public PerfCapture {
 protected:
-    /// How often the unit is said to have been off in process 10, of the processes that ran one after the other.
+    /// Number of pauses of the unit that the account gives for process 10. The processes ran one after the other.
     std::uint64_t pauses(const std::vector<std::uint32_t>& ran) {
         const std::string a = program("a", 1);
         for (const std::uint32_t process_id : {10U, 20U}) {

@@ -81,7 +81,7 @@ TEST(ProfilerPlan, NoticesEachStepThatIsLeftOut) {
 TEST(ProfilerPlan, ObjectsToAnotherOrder) {
     const auto whole = make_profiler_plan({}, buffer, buffer_bytes);
     ASSERT_TRUE(whole);
-    // Each write, moved before the one in front of it, and the barriers with it.
+    // Each write is moved before the write in front of it, together with its barriers.
     const auto objections = [&](auto&& change) {
         ProfilerPlan plan = *whole;
         change(plan);

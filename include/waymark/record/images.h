@@ -32,7 +32,7 @@ public:
     [[nodiscard]] bool fits(Address address, Bytes code) const;
     /// This code executes in this epoch. Precondition: it fits.
     void add(Address address, Bytes code);
-    /// Code that was executed in this epoch; empty if a part of it was not executed.
+    /// Code that was executed in this epoch; empty if a part of this code was not.
     [[nodiscard]] std::vector<std::uint8_t> executed(Address address, std::size_t bytes) const;
     /// Begins the next epoch, in which nothing was executed yet. Pages that `archive` did not take are lost.
     void new_epoch();
