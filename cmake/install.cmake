@@ -8,8 +8,8 @@ list(TRANSFORM layers PREPEND waymark_ OUTPUT_VARIABLE targets)
 
 if(TARGET waymark)
     install(TARGETS waymark RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-    # The program looks for it there, relative to its own folder.
-    install(TARGETS waymark_qemu LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR}/../lib/waymark)
+    # The program looks for them there, relative to its own folder.
+    install(TARGETS waymark_qemu waymark_http LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR}/../lib/waymark)
 endif()
 # The folders in which man and the shells look.
 install(DIRECTORY ${WAYMARK_MAN}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL FILES_MATCHING PATTERN *.1)

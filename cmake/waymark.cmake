@@ -1,9 +1,9 @@
-# waymark_layer(name deps…): one target waymark::<name> from src/<name>/*.cc and the folders in it, but qemu/, which QEMU
-# loads. A layer with no sources is header only.
+# waymark_layer(name deps…): one target waymark::<name> from src/<name>/*.cc and the folders in it, but qemu/ and http/, which
+# QEMU and the program load. A layer with no sources is header only.
 function(waymark_layer name)
     file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cc
          ${PROJECT_SOURCE_DIR}/src/${name}/*/*.cc)
-    list(FILTER sources EXCLUDE REGEX "/main\\.cc$|/qemu/")
+    list(FILTER sources EXCLUDE REGEX "/main\\.cc$|/(qemu|http)/")
     if(sources)
         add_library(waymark_${name} STATIC ${sources})
         set(scope PUBLIC)

@@ -218,7 +218,7 @@ def needed(tests, build, targets):
         for word in words:
             name = pathlib.PurePath(word).name
             if name == "waymark":
-                out |= {"waymark", "waymark_qemu"}
+                out |= {"waymark", "waymark_qemu", "waymark_http"}
             elif name.startswith("fuzz_"):
                 out.add("fuzz")
             elif name == "python":
@@ -315,7 +315,7 @@ def self_test():
             if got != expected:
                 wrong += 1
                 print(f"{files}: missing {sorted(expected - got)}, too many {sorted(got - expected)}")
-        targets = {"waymark", "waymark_qemu", "etm4_test", "fuzz", "spe_test"}
+        targets = {"waymark", "waymark_qemu", "waymark_http", "etm4_test", "fuzz", "spe_test"}
         built = needed([t for t in tests if t.name.startswith(("etm4", "spe", "fuzz", "report"))], pathlib.Path("/b"), targets)
         if built != sorted(targets):
             wrong += 1

@@ -18,6 +18,7 @@
 #include <sstream>
 #include <thread>
 
+#include "waymark/core/beside_program.h"
 #include "waymark/core/quote.h"
 #include "waymark/record/child.h"
 #include "waymark/record/qemu_log.h"
@@ -204,16 +205,7 @@ Result<fs::path> find_qemu(const std::string& name, const std::string& package) 
                                               name, package, package)};
 }
 
-Result<fs::path> find_plugin() {
-    constexpr const char* name = "libwaymark-qemu.so";
-    std::error_code error;
-    const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
-    const std::vector<fs::path> places{folder / "lib" / "waymark" / name, folder / "lib" / name};
-    for (const fs::path& place : places)
-        if (fs::exists(place, error)) return place;
-    return Error{Errc::not_found, fmt::format("{} was not found as {} or {}; build or install all of Waymark", name,
-                                              places[0].string(), places[1].string())};
-}
+Result<fs::path> find_plugin() { return find_beside_program("libwaymark-qemu.so"); }
 
 Result<Ending> run_qemu(const QemuOptions& options, Recording& recording, const RecordProgress& progress) {
     WM_ASSIGN_OR_RETURN(const SharedRing shared, SharedRing::create());

@@ -500,6 +500,16 @@ def check_usual_place(waymark, work, capture, names):
     assert not cache.exists(), list(cache.rglob("*"))
 
 
+def check_without_library(waymark, work, capture, names):
+    """The program alone, without what is installed beside it."""
+    alone = work / "alone/bin/waymark"
+    alone.parent.mkdir(parents=True)
+    shutil.copy(waymark, alone)
+    done = subprocess.run([alone, "serve", capture, *names], capture_output=True, text=True, timeout=HANGS)
+    assert done.returncode == 3, done
+    assert "libwaymark-serve.so was not found" in done.stderr, done.stderr
+
+
 def main():
     waymark, source, web = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
     if subprocess.run([waymark, "serve", source / "examples/sort/capture", "--port", "1", "--listen", "x"], capture_output=True, text=True,
@@ -532,7 +542,7 @@ def main():
             if long or name in ("ete", "ptm_threads", "etmv3"):
                 check_windows(waymark, work, chance, rounds, name, built[bits, threads], nm[bits], *how, **more)
         names = ["--symbols", built[64, 1]]
-        for check in (check_usual_place, check_other_files, check_slow, check_without_windows, check_findings, check_listening_elsewhere):
+        for check in (check_usual_place, check_other_files, check_slow, check_without_windows, check_findings, check_listening_elsewhere, check_without_library):
             check(waymark, work, work / "ete", names)
         check_browser(waymark, source, web, work, work / "ete", names)
         check_refusals(waymark, work, work / "ete", names)

@@ -24,6 +24,7 @@
 #include "waymark/pipeline/session.h"
 #include "waymark/report/report.h"
 #include "waymark/serve/index.h"
+#include "waymark/serve/server.h"
 #include "waymark/serve/window.h"
 
 namespace waymark::serve {
@@ -48,38 +49,31 @@ struct PagesOptions {
     std::uint64_t first_bytes = std::uint64_t{1} << 17;
 };
 
-/// The reply to a request.
-struct Reply {
-    unsigned status = 200;  ///< of HTTP
-    std::string type = "text/plain; charset=utf-8";
-    std::shared_ptr<const std::string> body;
-};
-
-class Pages {
+class Pages final : public Replies {
 public:
     /// `session` is borrowed; null: the answers have no flow, and there are no windows.
     Pages(const pipeline::Session* session, std::vector<const pipeline::Source*> selected, PagesOptions options);
-    ~Pages();
+    ~Pages() override;
     Pages(const Pages&) = delete;
     Pages& operator=(const Pages&) = delete;
 
     /// Begins to read. `say` receives sentences for the user who started the server, from other threads.
     void start(std::function<void(const std::string&)> say);
     /// Ends reading, whether it is done or not.
-    void stop();
+    void stop() override;
 
     // These functions are thread-safe.
 
     /// The report of the run, or of its beginning; waits for the first report.
-    [[nodiscard]] Reply report();
+    [[nodiscard]] Reply report() override;
     /// The report of a window. Refused with a reason: an empty window, one that is too long, one that is not read yet,
     /// or a window of a capture that has changed.
     [[nodiscard]] Reply window(analysis::FlowWindow window);
     /// The same for a range of the timeline's axis in this unit: `instructions`, `cycles`, `ticks` or `ns`.
-    [[nodiscard]] Reply window(std::string_view unit, std::uint64_t begin, std::uint64_t end);
+    [[nodiscard]] Reply window(std::string_view unit, std::uint64_t begin, std::uint64_t end) override;
     /// The progress of reading, as JSON: `complete` if it has ended, and then `failed`, the reason if it did not come
     /// to the end.
-    [[nodiscard]] Reply status();
+    [[nodiscard]] Reply status() override;
 
     /// The index, for tests; null if there are no windows.
     [[nodiscard]] std::shared_ptr<const Index> index() const;

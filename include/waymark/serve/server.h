@@ -4,12 +4,31 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 
 #include "waymark/core/result.h"
-#include "waymark/serve/pages.h"
 
 namespace waymark::serve {
+
+/// The reply to a request.
+struct Reply {
+    unsigned status = 200;  ///< of HTTP
+    std::string type = "text/plain; charset=utf-8";
+    std::shared_ptr<const std::string> body;
+};
+
+/// Replies to the requests that a server receives (`Pages`). All functions are thread-safe.
+class Replies {
+public:
+    virtual ~Replies() = default;
+    [[nodiscard]] virtual Reply report() = 0;
+    [[nodiscard]] virtual Reply window(std::string_view unit, std::uint64_t begin, std::uint64_t end) = 0;
+    [[nodiscard]] virtual Reply status() = 0;
+    /// The server ends: threads that wait for a reply stop waiting.
+    virtual void stop() = 0;
+};
 
 struct ServerOptions {
     /// The address at which it listens. Other machines can reach the server only if this is not an address of the
@@ -37,8 +56,9 @@ struct ServerOptions {
 /// Four requests are answered at once, and 32 more wait; no others are accepted meanwhile. When the server ends, all
 /// connections end.
 ///
-/// No path in a request is used as the path of a file. Errors: the server cannot listen there, or can no longer listen.
-[[nodiscard]] Status serve(Pages& pages, const ServerOptions& options, const std::function<bool()>& stop,
+/// No path in a request is used as the path of a file. Loads libwaymark-serve.so, which contains the server. Errors:
+/// this library is missing; the server cannot listen there, or can no longer listen.
+[[nodiscard]] Status serve(Replies& replies, const ServerOptions& options, const std::function<bool()>& stop,
                            const std::function<void(const std::string& url)>& listening);
 
 }  // namespace waymark::serve

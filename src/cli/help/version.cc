@@ -13,18 +13,15 @@
 namespace waymark::cli {
 
 std::string version_text() {
-    int capstone_major = 0, capstone_minor = 0;
-    cs_version(&capstone_major, &capstone_minor);
     const std::string build = WAYMARK_BUILD;
     std::string out = "waymark " WAYMARK_VERSION "\n";
     out += fmt::format(
         "build: {}{}{}, {}, {}\n", build, build.empty() ? "" : ", ", WAYMARK_PROCESSOR, WAYMARK_COMPILER,
         report::built_in_page().empty() ? "without the page of waymark report" : "with the page of waymark report");
-    out +=
-        fmt::format("libraries: capstone {}.{}, elfutils {}.{}, fmt {}.{}.{}, oneTBB {}, SQLite {}, zlib {}, zstd {}",
-                    capstone_major, capstone_minor, _ELFUTILS_VERSION / 1000, _ELFUTILS_VERSION % 1000,
-                    FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100, TBB_runtime_version(),
-                    sqlite3_libversion(), zlibVersion(), ZSTD_versionString());
+    out += fmt::format(
+        "libraries: capstone {}.{}, elfutils {}.{}, fmt {}.{}.{}, oneTBB {}, SQLite {}, zlib {}, zstd {}", CS_API_MAJOR,
+        CS_API_MINOR, _ELFUTILS_VERSION / 1000, _ELFUTILS_VERSION % 1000, FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
+        FMT_VERSION % 100, TBB_runtime_version(), sqlite3_libversion(), zlibVersion(), ZSTD_versionString());
     return out;
 }
 
