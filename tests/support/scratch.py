@@ -7,9 +7,11 @@ import csv
 import io
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -31,7 +33,11 @@ for _variable in ("DEBUGINFOD_URLS", "SOURCE_DATE_EPOCH", "PAGER", "LESS", "NO_C
 _home = tempfile.TemporaryDirectory(prefix="waymark-home-", ignore_cleanup_errors=True)
 os.environ["HOME"] = _home.name
 os.umask(0o022)
-
+# A shell lets its jobs in the background ignore these, and the commands of a test would inherit that.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for _signal in (signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(_signal, signal.SIG_DFL)
 
 
 def run(*arguments, **more):
