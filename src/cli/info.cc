@@ -41,6 +41,7 @@ struct InfoOptions {
     InputOptions input;
     std::string format = "text";
     std::uint64_t sample_mib = doctor::sample_bytes >> 20;
+    bool details = false;
 };
 
 /// Collects the fields of a register by name, in the order of its description.
@@ -333,7 +334,7 @@ ExitStatus run_info(const InfoOptions& options) {
         account = pipeline::account_of(session, *selected, shown_on(progress), &unread);
     const ordered_json info = describe(session, *selected, report, account);
     if (options.format == "text")
-        print_snapshot_info(*out, info, account, {session, *selected, report});
+        print_snapshot_info(*out, info, account, {session, *selected, report}, options.details);
     else
         print_info_for_programs(*out, info, options.format);
     if (out->close() != decoded) return unreadable;
@@ -379,6 +380,8 @@ Run add_info(CLI::App& app) {
         "bare buffer contains is inferred from its bytes, unless --protocol is given",
         fmt::format("{} or {}", fmt::join(units, ", "), last)));
     add_format(command, options->format, "text: for reading; tsv (item, value), json: for programs");
+    command.add_flag("--details", options->details,
+                     "The fields of all registers, and each region of memory. JSON and TSV always have them");
     command
         .add_option("--sample", options->sample_mib,
                     "Of a perf.data file with more trace, count the packets of this many MiB, from the beginning of "
@@ -388,7 +391,8 @@ Run add_info(CLI::App& app) {
         ->capture_default_str();
     command.footer(
         "Example:\n"
-        "  waymark info CAPTURE\n");
+        "  waymark info CAPTURE\n"
+        "  waymark info CAPTURE --details\n");
     return [options] { return run_info(*options); };
 }
 

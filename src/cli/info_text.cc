@@ -24,14 +24,14 @@ std::string plain(const ordered_json& value) {
     return value.dump();
 }
 
-/// Prints words after `head`, wrapped before column 100; further lines begin below the first word.
+/// Prints words after `head`, wrapped at 80 columns; further lines begin below the first word.
 void wrapped(Output& out, const std::string& head, const std::vector<std::string>& words,
              const std::string& between = ", ") {
     if (words.empty()) return;
     std::string line = head;
     bool first = true;
     for (const std::string& word : words) {
-        if (!first && line.size() + between.size() + word.size() > 98) {
+        if (!first && line.size() + between.size() + word.size() > 79) {
             const std::size_t end = between.find_last_not_of(' ');
             out.print("{}{}\n", line, between == ", " ? between.substr(0, end + 1) : "");
             line = std::string(head.size(), ' ') + (between == ", " ? "" : between.substr(1));
@@ -87,16 +87,35 @@ void print_registers(Output& out, const ordered_json& s) {
     }
 }
 
-void print_memory(Output& out, const ordered_json& s) {
-    for (const auto& m : s["memory"])
-        out.print("  memory {}-{}  {:>10} bytes  {:<5} {}{}\n", m["start"].get<std::string>(),
-                  m["end"].get<std::string>(), plain(m["bytes"]), m["space"].get<std::string>(),
-                  m["image"].get<std::string>(),
-                  m["hidden_by"].is_null() ? "" : fmt::format("  (hidden by {})", m["hidden_by"].get<std::string>()));
+void print_region(Output& out, const ordered_json& m) {
+    out.print("  memory {}-{}  {:>10} bytes  {:<5} {}{}\n", m["start"].get<std::string>(), m["end"].get<std::string>(),
+              plain(m["bytes"]), m["space"].get<std::string>(), m["image"].get<std::string>(),
+              m["hidden_by"].is_null() ? "" : fmt::format("  (hidden by {})", m["hidden_by"].get<std::string>()));
+}
+
+/// The regions of memory: more than `most` from one file are one line, unless `details` are wanted. A region that
+/// another one hides has its own line.
+void print_memory(Output& out, const ordered_json& s, bool details) {
+    constexpr std::size_t most = 4;
+    const ordered_json& memory = s["memory"];
+    for (std::size_t i = 0, end; i < memory.size(); i = end) {
+        std::uint64_t bytes = 0;
+        for (end = i; end < memory.size() && memory[end]["image"] == memory[i]["image"] &&
+                      memory[end]["space"] == memory[i]["space"] && memory[end]["hidden_by"].is_null();
+             ++end)
+            bytes += memory[end]["bytes"].get<std::uint64_t>();
+        if (!details && end - i > most) {
+            out.print("  memory {} regions  {:>10} bytes  {:<5} {}\n", end - i, grouped(bytes),
+                      memory[i]["space"].get<std::string>(), memory[i]["image"].get<std::string>());
+            continue;
+        }
+        end = std::max(end, i + 1);
+        for (std::size_t n = i; n < end; ++n) print_region(out, memory[n]);
+    }
 }
 
 /// `sources`: all sources in order. Descriptions that equal those of an earlier source are not repeated.
-void print_source(Output& out, const ordered_json& sources, const ordered_json& s) {
+void print_source(Output& out, const ordered_json& sources, const ordered_json& s, bool details) {
     const pipeline::Protocol* const protocol = pipeline::protocol_of(s["type"].get<std::string>());
     const std::string id = s["trace_id"].is_null() ? "" : s["trace_id"].get<std::string>() + " ";
     out.print("\nsource {}{}  {}{}{}{}\n", id, s["name"].get<std::string>(),
@@ -157,9 +176,12 @@ void print_source(Output& out, const ordered_json& sources, const ordered_json& 
                       counted(gap["times"].get<std::uint64_t>(), "stretch", "stretches"),
                       gap["first_offset"].get<std::uint64_t>());
     }
-    if (programmed == nullptr) print_registers(out, s);
+    if (programmed == nullptr && details)
+        print_registers(out, s);
+    else if (programmed == nullptr && !s["registers"].empty())
+        out.print("  {} described (--details lists them)\n", counted(s["registers"].size(), "register"));
     if (memory == nullptr)
-        print_memory(out, s);
+        print_memory(out, s, details);
     else
         out.print("  memory as for source {}\n", label_of(*memory));
 }
@@ -189,7 +211,7 @@ std::string key_of(std::string_view name) {
 }
 
 void print_snapshot_info(Output& out, const ordered_json& info, const answers::Account& account,
-                         const pipeline::Continuations& continuations) {
+                         const pipeline::Continuations& continuations, bool details) {
     out.print("capture {}\n", info["capture"].get<std::string>());
     if (info.contains("description")) out.print("  {}\n", info["description"].get<std::string>());
     print_account(out, account);
@@ -219,7 +241,7 @@ void print_snapshot_info(Output& out, const ordered_json& info, const answers::A
         print_ids(out, b["ids"]);
     }
     for (const auto& s : info["sources"])
-        if (!continuations.has_source(s["name"].get<std::string>())) print_source(out, info["sources"], s);
+        if (!continuations.has_source(s["name"].get<std::string>())) print_source(out, info["sources"], s, details);
     if (info.contains("maps")) print_maps(out, info["maps"]);
     if (info.contains("peculiarities") && !info["peculiarities"].empty()) {
         out.write("\npeculiarities of this file\n");

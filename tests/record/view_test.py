@@ -203,7 +203,7 @@ class View(unittest.TestCase):
             with self.subTest(unit=unit):
                 out = self.expect(program, unit, include=[(low, high)],
                                   options=("--registers", self.folder / "unit.txt"))
-                listing = run(WAYMARK, "info", out).stdout
+                listing = run(WAYMARK, "info", out, "--details").stdout
                 self.assertIn("ETMTECR1" if program == "arm_static" else "TRCVIIECTLR", listing)
 
     def test_programs_with_states(self):
