@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gelf.h>
 #include <libelf.h>
 #include <sys/mman.h>
@@ -346,10 +347,11 @@ Error ElfFile::damaged(std::string_view what) const {
 
 Result<ElfFile> ElfFile::open(SharedBytes file, std::string name, Machines machines) {
     if (!is_elf(file.bytes))
-        return Error{Errc::bad_format,
-                     fmt::format("{}: is not an ELF file: it does not begin with 7f 45 4c 46; a raw memory dump "
-                                 "needs an address, as {}@0x8000",
-                                 name, name)};
+        return Error{
+            Errc::bad_format,
+            fmt::format("{}: is not an ELF file: it begins with {:02x}, not with 7f 45 4c 46; name the program "
+                        "or library itself, as the linker wrote it",
+                        name, fmt::join(file.bytes.first(std::min<std::size_t>(4, file.bytes.size())), " "))};
     // Required before any other call of libelf, and harmless if repeated.
     if (elf_version(EV_CURRENT) == EV_NONE)
         return Error{Errc::unsupported, "the installed libelf is older than the ELF format; update it"};
