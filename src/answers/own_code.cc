@@ -16,8 +16,9 @@ bool is_runtime(std::string_view name) {
     return std::ranges::find(names, name.substr(0, std::min(name.find(".so"), name.find("-2.")))) != names.end();
 }
 
-/// Files that belong to the system. If the program itself was installed there, no code is its own.
-bool of_the_system(std::string_view path) {
+}  // namespace
+
+bool is_system_file(std::string_view path) {
     constexpr std::array<std::string_view, 7> folders{"/usr/",    "/lib/",  "/lib32/", "/lib64/",
                                                       "/system/", "/apex/", "/vendor/"};
     if (path.starts_with('[')) return true;  // [vdso], [kernel.kallsyms]
@@ -29,15 +30,13 @@ bool of_the_system(std::string_view path) {
     return std::ranges::any_of(folders, [&](std::string_view folder) { return path.starts_with(folder); });
 }
 
-}  // namespace
-
 std::vector<CodeKind> code_kinds(const Answers& answers) {
     std::vector<bool> system(answers.images.size()), has_lines(answers.images.size());
     for (std::size_t i = 0; i < system.size(); ++i) {
         const Image& image = answers.images[i];
-        system[i] = of_the_system(!image.recorded.empty() ? image.recorded
-                                  : !image.path.empty()   ? image.path
-                                                          : image.name);
+        system[i] = is_system_file(!image.recorded.empty() ? image.recorded
+                                   : !image.path.empty()   ? image.path
+                                                           : image.name);
     }
     for (const Function& f : answers.functions)
         if (f.image < has_lines.size() && f.source < answers.sources.size()) has_lines[f.image] = true;

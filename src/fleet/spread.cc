@@ -9,6 +9,7 @@
 
 #include "hasher.h"
 #include "waymark/answers/costs.h"
+#include "waymark/answers/own_code.h"
 
 namespace waymark::fleet {
 
@@ -60,7 +61,9 @@ ProgramSpread spread_of_program(const std::vector<const CaptureProfile*>& profil
 CaptureProfile profile_of(const answers::Answers& answers, const PlannedCapture& capture) {
     CaptureProfile out;
     out.capture = capture.path;
-    for (const RanFile& f : capture.ran) out.program += (out.program.empty() ? "" : " ") + f.name;
+    const bool only_system = std::ranges::all_of(capture.ran, answers::is_system_file, &RanFile::name);
+    for (const RanFile& f : capture.ran)
+        if (only_system || !answers::is_system_file(f.name)) out.program += (out.program.empty() ? "" : " ") + f.name;
     const std::vector<answers::FunctionCosts> costs = answers::function_costs(answers);
     for (std::size_t n = 0; n < costs.size() && n < answers.functions.size(); ++n) {
         if (costs[n].self.empty() || costs[n].self[0] == 0) continue;
@@ -93,7 +96,7 @@ void add_spread(answers::Answers& sum, const std::vector<ProgramSpread>& spread)
         "captures by program",
         "Distance: half the sum of the differences between the shares of groups of functions in a capture and in the "
         "others of its program; 0: alike, 1: nothing in common.",
-        {Column::text("program", "program", "files that ran"),
+        {Column::text("program", "program", "files that ran, except the system's"),
          Column::count("captures", "captures", "captures of the program"),
          Column::count("least", "least " + unit, "cost of the cheapest capture", unit),
          Column::count("median", "median", "cost of a capture in the middle", unit),
@@ -101,12 +104,12 @@ void add_spread(answers::Answers& sum, const std::vector<ProgramSpread>& spread)
          Column::real("distance", "distance", "median distance of a capture from the others"),
          Column::count("outliers", "outliers", fmt::format("captures with a distance of {} or more", least_outlying))},
         {}};
-    answers::Table outliers{
-        fmt::format("captures that differ by {} or more", least_outlying),
-        programs.note,
-        {Column::real("distance", "distance", "from the other captures of the program"),
-         Column::text("capture", "capture", "its path"), Column::text("program", "program", "files that ran")},
-        {}};
+    answers::Table outliers{fmt::format("captures that differ by {} or more", least_outlying),
+                            programs.note,
+                            {Column::real("distance", "distance", "from the other captures of the program"),
+                             Column::text("capture", "capture", "its path"),
+                             Column::text("program", "program", "files that ran, except the system's")},
+                            {}};
     answers::Chart chart{answers::Chart::Kind::histogram,
                          "Distance of captures from the others of their program",
                          "distance",

@@ -20,6 +20,9 @@ enum class CodeKind : std::uint8_t {
 /// The words of `--code`, by kind.
 inline constexpr std::array<std::string_view, 3> code_words{"own", "libraries", "all"};
 
+/// Whether a file belongs to the system: a library of the system or of a compiler, the dynamic linker, the kernel.
+/// `path`: as recorded. A program that is installed below /usr counts too.
+[[nodiscard]] bool is_system_file(std::string_view path);
 /// By function.
 [[nodiscard]] std::vector<CodeKind> code_kinds(const Answers& answers);
 /// Which functions are of this kind or an earlier one.

@@ -39,8 +39,8 @@ void print_text(Output& out, const fleet::JobStatus& s, const std::vector<fleet:
               grouped(s.manifest.captures), size_text(s.trace_bytes_done), size_text(s.manifest.trace_bytes));
     print_account(out, s.account, 10);
     if (s.done != 0)
-        out.print("rate      {} MB/s on a core; the largest task took {}\n", decimal_text(s.bytes_per_second() / 1e6),
-                  size_text(s.memory_bytes));
+        out.print("rate      {} MB/s on a core, with the start of each task; the largest task took {}\n",
+                  decimal_text(s.bytes_per_second() / 1e6), size_text(s.memory_bytes));
     if (s.done != s.manifest.shards) {
         const std::uint64_t running = std::max<std::uint64_t>(1, s.begun);
         out.print("left      {} on one core, {} on the {} at work\n", elapsed_text(s.seconds_left()),
