@@ -105,11 +105,13 @@ void MergedWords::add_trust(const Answers& a) {
     }
 }
 
-/// Figures of the same name that are whole numbers are added, except counts of rows of tables, which are recounted.
+/// Figures of the same name that are whole numbers are added, except counts of rows of tables, which are recounted. How
+/// one capture was recorded is not true of the sum.
 void MergedWords::add_figures(const Answers& a) {
     constexpr std::array<std::string_view, 8> first{"sources", "instructions", "ranges",     ranges_not_decoded,
                                                     "cycles",  "calls",        "exceptions", "functions"};
-    for (const Figure& f : a.summary)
+    for (const Figure& f : a.summary) {
+        if (f.name == recorded_figure) continue;
         figures_.add({std::find(first.begin(), first.end(), f.name) - first.begin(), f.name}, f,
                      [](Figure& to, const Figure& x) {
                          std::uint64_t one = 0, other = 0;
@@ -119,6 +121,7 @@ void MergedWords::add_figures(const Answers& a) {
                              to.value = differs;
                          take_text(to.note, x.note);
                      });
+    }
 }
 
 void MergedWords::finish(Answers& out) {

@@ -144,7 +144,7 @@ ExitStatus finish_recording(const Result<record::RecordOutcome>& outcome, const 
         say(level == Level::error ? "error" : level == Level::warning ? "warning" : "note", text);
     }
     say_gathered("warning", repeated);
-    if (!quiet && outcome->kind != record::RecordOutcome::Kind::nothing)
+    if (!quiet && outcome->decodable && outcome->kind != record::RecordOutcome::Kind::nothing)
         say("next", "waymark report " + shell_file(place));
     constexpr std::array<int, 5> statuses{decoded, nothing, program_died, interrupted, cut_off};
     return static_cast<ExitStatus>(statuses[static_cast<std::size_t>(outcome->kind)]);

@@ -448,6 +448,11 @@ private:
         const auto add = [&](std::string name, std::uint64_t value) {
             out.summary.push_back({std::move(name), std::to_string(value)});
         };
+        if (std::string_view how = session_.capture.description; !how.empty()) {
+            constexpr std::string_view recorded = "recorded ";
+            if (how.starts_with(recorded)) how.remove_prefix(recorded.size());
+            out.summary.push_back({std::string(answers::recorded_figure), std::string(how)});
+        }
         add("sources",
             static_cast<std::uint64_t>(std::count_if(streams_.begin(), streams_.end(),
                                                      [](const SourceStream& s) { return s.first == s.source; })));

@@ -147,13 +147,14 @@ RecordOutcome flow_outcome(const FlowRecording& options, const QemuOptions& how,
                            const Ending& ending, const Status& finished, RecordOutcome out) {
     using Kind = RecordOutcome::Kind;
     summarise(options, r, out);
-    if (!finished)
+    if (!finished) {
+        out.decodable = r.decodable && !r.kept_earlier;
         return out.failed(
             Kind::cut_off,
             fmt::format("{}{}{}", finished.error().message, ending.killed ? "; the program was ended" : "",
-                        r.decodable && !r.kept_earlier
-                            ? "; what was written before can be decoded"
-                            : "; nothing of the recording can be decoded: make room and record again"));
+                        out.decodable ? "; what was written before can be decoded"
+                                      : "; nothing of the recording can be decoded: make room and record again"));
+    }
     if (!r.began)
         return out.failed(Kind::nothing,
                           fmt::format("nothing recorded: {} --start-at {}{}",
@@ -233,6 +234,14 @@ RecordOutcome flow_outcome(const FlowRecording& options, const QemuOptions& how,
     return out;
 }
 
+/// How the program ended, for the description of the recording; empty if it exited with 0 or Waymark ended it.
+std::string ending_text(const Ending& ending) {
+    if (ending.killed || ending.ended) return {};
+    if (ending.interrupt) return "interrupted by " + signal_name(*ending.interrupt);
+    if (ending.kind == Ending::Kind::signalled) return "ended by " + signal_name(ending.code);
+    return ending.code == 0 ? std::string() : fmt::format("exited with {}", ending.code);
+}
+
 }  // namespace
 
 Result<RecordOutcome> record_flow(const FlowRecording& options, FlowSetup setup, const ShowRecording& show) {
@@ -250,7 +259,7 @@ Result<RecordOutcome> record_flow(const FlowRecording& options, FlowSetup setup,
     if (ending && !options.system)
         if (const auto taken = recorder->take_generated_names(ending->process, began); !taken)
             out.warning(fmt::format("{}; code that was generated has no names from it", taken.error().message));
-    const Status finished = recorder->finish(ending && !ending->killed);
+    const Status finished = recorder->finish(ending && !ending->killed, ending ? ending_text(*ending) : std::string());
     if (!ending) return ending.error();
     return flow_outcome(options, how, recorder->recorded(), *ending, finished, std::move(out));
 }

@@ -571,7 +571,8 @@ void Recorder::fail_if(const Status& status) {
     if (!status) fail(status.error());
 }
 
-Status Recorder::finish(bool complete) {
+Status Recorder::finish(bool complete, std::string_view ended) {
+    if (!ended.empty()) capture_.description += ", " + ini_text(std::string(ended));
     // If nothing is known after the last block, it is not known how far it ran; its entry proves that the previous
     // block is complete.
     for (auto& [number, t] : threads_) settle(t, 0, false);

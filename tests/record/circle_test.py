@@ -217,6 +217,7 @@ class Circle(unittest.TestCase):
         done = self.record("--truth", program=(self.write_program(CRASH),), status=4)
         self.assertIn("SIGSEGV", done.stderr)
         self.assertIn("equal: 3 instructions", self.verify())
+        self.assertRegex(run(WAYMARK, "info", self.out).stdout, r"\n  recorded under QEMU: \S+, ended by SIGSEGV\n")
 
     def start_endless(self, *options, **more):
         shutil.rmtree(self.out, ignore_errors=True)

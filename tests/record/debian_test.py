@@ -183,6 +183,9 @@ class Debian(unittest.TestCase):
             self.assertIn(f"the program exited with {status}\n", said)
         else:
             self.assertNotIn("the program exited", said)
+        ended = f", ended by {status}" if isinstance(status, str) else f", exited with {status}" if status else ""
+        described = re.search(r"^description=(.*)$", (out / "snapshot.ini").read_text(), re.M)[1]
+        self.assertEqual(re.search(r"(, (ended by|exited with) \S+)?$", described)[0], ended)
         return out, done.stdout
 
     def verify(self, out):

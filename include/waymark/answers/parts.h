@@ -76,6 +76,8 @@ private:
 /// Timeline::resolution, which is set to the smallest sufficient power of two.
 void bound_slices(Timeline& timeline, std::size_t most);
 
+/// Name of the figure that says how the capture was recorded: by which program, with which command.
+inline constexpr std::string_view recorded_figure = "recorded";
 /// Name of the figure in a summary that counts ranges which ran but were not decoded, because their code is not known.
 inline constexpr std::string_view ranges_not_decoded = "ranges not decoded";
 

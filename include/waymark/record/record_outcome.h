@@ -33,6 +33,7 @@ struct RecordOutcome {
     };
 
     Kind kind = Kind::recorded;
+    bool decodable = true;        ///< false: writing failed before anything could be decoded
     bool trigger_missed = false;  ///< the trigger that was to stop the trace buffer never came
     std::vector<Remark> remarks{};
 

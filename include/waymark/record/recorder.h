@@ -158,8 +158,9 @@ public:
     /// `finish`. Returns the number of files. Errors: `unreadable`: a file could not be copied.
     [[nodiscard]] Result<std::size_t> take_generated_names(std::uint32_t process,
                                                            std::filesystem::file_time_type began);
-    /// Ends the recording: completes frames, truth and description. `complete`: the recording was not cut off.
-    [[nodiscard]] Status finish(bool complete);
+    /// Ends the recording: completes frames, truth and description. `complete`: the recording was not cut off. `ended`:
+    /// how the program ended, for the description; empty if there is nothing remarkable.
+    [[nodiscard]] Status finish(bool complete, std::string_view ended = {});
 
     [[nodiscard]] bool stopped() const override { return recorded_.stopped; }
     [[nodiscard]] const std::optional<Error>& failure() const override { return failure_; }
