@@ -6,6 +6,7 @@
 
 #include "options.h"
 #include "waymark/answers/answers.h"
+#include "waymark/answers/views.h"
 #include "waymark/exports/branch_list.h"
 #include "waymark/pipeline/flow_answers.h"
 
@@ -23,6 +24,9 @@ void add_timestamp_hz(CLI::App& command, AnswersOptions& options);
 
 /// Adds the options that name the kernel's symbols.
 void add_kallsyms(CLI::App& command, std::string& file);
+
+/// Adds --threshold, --threshold-each and --threshold-count: limits of growth between two captures.
+void add_thresholds(CLI::App& command, answers::DiffOptions& options);
 
 /// Adds the option for the version of a branch list.
 void add_branch_list_version(CLI::App& command, std::string& version);

@@ -166,6 +166,28 @@ Run view(CLI::App& command, std::shared_ptr<Request> request, std::shared_ptr<Op
 
 }  // namespace
 
+void add_thresholds(CLI::App& command, answers::DiffOptions& options) {
+    command
+        .add_option(
+            "--threshold", options.threshold,
+            "Exit with status 1 if a function, or the total, grew by more than this percentage of the old total. "
+            "For samples: percentage points of share, and only statistically significant changes count")
+        ->type_name("PERCENT")
+        ->check(percent());
+    command
+        .add_option(
+            "--threshold-each", options.threshold_each,
+            "The same if a function grew by more than this percentage of its own old cost; a new function always "
+            "exceeds it")
+        ->type_name("PERCENT")
+        ->check(percent());
+    command
+        .add_option("--threshold-count", options.threshold_count,
+                    "The same if the cost of a function, or the total, grew by more than this number. Not for samples")
+        ->type_name("N")
+        ->check(not_negative());
+}
+
 ExitStatus fail_answers(const Error& error, const std::vector<std::string>& captures) {
     const auto is_missing = [](const std::string& c) { return c != "-" && !std::filesystem::exists(c); };
     if (error.code != Errc::not_found || std::ranges::any_of(captures, is_missing)) return fail(error);
@@ -244,7 +266,9 @@ Run add_coverage(CLI::App& app) {
     add_choice(command, "--by", options->by, {"file", "function", "image"}, "One row per file, function or image");
     add_choice(command, "--of", options->of, {"instructions", "lines", "branches"},
                "Unit of --fail-under and --sort: instructions, lines or branches");
-    add_sort(command, *options, {"missing", "name"}, "Sort order of the rows: missing (most not run first) or name");
+    add_sort(command, *options, {"missing", "name"},
+             "Sort order of the rows: missing (the program's own code before libraries and the system; most not run "
+             "first) or name");
     command.add_flag("--uncovered", options->uncovered,
                      "Show code that did not run, and branches that went one way only");
     command
@@ -412,25 +436,7 @@ Run add_diff(CLI::App& app) {
     add_choice(command, "--by", options->by, {"self", "inclusive"},
                "Cost that is compared: self (a function's own) or inclusive");
     add_sort(command, *options, {"change", "name"}, "Sort order of the rows: change (the largest first) or name");
-    command
-        .add_option(
-            "--threshold", options->threshold,
-            "Exit with status 1 if a function, or the total, grew by more than this percentage of the old total. "
-            "For samples: percentage points of share, and only statistically significant changes count")
-        ->type_name("PERCENT")
-        ->check(percent());
-    command
-        .add_option(
-            "--threshold-each", options->threshold_each,
-            "The same if a function grew by more than this percentage of its own old cost; a new function always "
-            "exceeds it")
-        ->type_name("PERCENT")
-        ->check(percent());
-    command
-        .add_option("--threshold-count", options->threshold_count,
-                    "The same if the cost of a function, or the total, grew by more than this number. Not for samples")
-        ->type_name("N")
-        ->check(not_negative());
+    add_thresholds(command, *options);
     command.add_option("--least", options->least, "Ignore functions that cost less than this both before and after")
         ->type_name("N")
         ->check(not_negative())

@@ -26,6 +26,7 @@ struct ReportCommandOptions {
     bool no_sources = false;
     std::vector<std::string> source_roots{};
     std::string against{};
+    answers::DiffOptions limits{};
     std::uint32_t most_steps = 100'000;
     std::string window{};
     answers::CodeKind code = answers::CodeKind::own;
@@ -121,7 +122,7 @@ ExitStatus report(const ReportCommandOptions& options) {
         auto read = answers_of(other);
         if (!read) return fail_answers(read.error(), {options.against});
         after.emplace(std::move(*read));
-        auto compared = answers::compare(*answers, *after, {});
+        auto compared = answers::compare(*answers, *after, options.limits);
         if (!compared) return fail(compared.error());
         diff.emplace(std::move(*compared));
         how.against = &against.emplace(report::Against{*after, *diff});
@@ -137,7 +138,10 @@ ExitStatus report(const ReportCommandOptions& options) {
     if (!out) return fail(out.error());
     out->write_exactly({reinterpret_cast<const char*>(page.bytes().data()), page.bytes().size()});
     if (out->close() != decoded) return unreadable;
-    const ExitStatus status = answers->cut || (after && after->cut) ? unreadable : decoded;
+    const bool grew = diff && std::ranges::any_of(diff->view.remarks, [](const answers::Finding& finding) {
+                          return finding.severity == answers::Finding::Severity::bad;
+                      });
+    const ExitStatus status = answers->cut || (after && after->cut) ? unreadable : grew ? nothing : decoded;
     if (path == "-" && !no_code) return status;
     if (path != "-") {
         std::string sentence = fmt::format("{} ({}): open it in a browser", path, size_text(size->bytes));
@@ -237,6 +241,9 @@ Run add_report(CLI::App& app) {
         .add_option("--against", options->against,
                     "Another capture, after a change: the report shows what changed from the first one to it")
         ->type_name("CAPTURE");
+    add_thresholds(command, options->limits);
+    for (const char* const limit : {"--threshold", "--threshold-each", "--threshold-count"})
+        command.get_option(limit)->needs("--against");
     add_code(command, options->code, "What the report's filter 'own code' keeps: ");
     command.add_flag("--no-sources", options->no_sources, "Leave out the text of source files");
     command
@@ -258,12 +265,13 @@ Run add_report(CLI::App& app) {
         "\n"
         "  waymark report examples/sort/capture --image examples/sort/sort.elf\n"
         "  waymark report perf.data -o monday.html\n"
-        "  waymark report yesterday --against today\n"
+        "  waymark report yesterday --against today --threshold 2\n"
         "\n"
         "Without any image the report shows what the trace itself contains, and says what an image would add.\n"
         "\n"
-        "Exit status: 0 the report is written; 1 nothing could be decoded; 2 usage, or Waymark was built without\n"
-        "the report page; 3 the capture cannot be read completely (the report shows what was read), or the report\n"
+        "Exit status: 0 the report is written; 1 nothing could be decoded, or a threshold is exceeded (the report\n"
+        "says which); 2 usage, or Waymark was built without the report page; 3 the capture cannot be read completely "
+        "(the report shows what was read), or the report\n"
         "cannot be written.\n");
     return [options] { return report(*options); };
 }

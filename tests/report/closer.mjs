@@ -440,6 +440,7 @@ const grew = wanted.difference.reduce((a, b) => (Number(b.after) - Number(b.befo
 check("the first page says what grew most", (await page.textContent('.remarkable a[href^="#/against"]')).includes(`${grew.function} grew most, by ${(Number(grew.after) - Number(grew.before)).toLocaleString("en-US")}`), await page.textContent(".remarkable"));
 await page.click('.nav a:has-text("Difference")');
 await page.waitForSelector(".view-against .table");
+check("the threshold that is exceeded", /grew by more than 1%/.test(await page.textContent(".view-against .findings")), await page.textContent(".view-against .findings"));
 const difference = wanted.difference;
 const change = (r) => Number(r.after) - Number(r.before);
 const changed = (list, names) => list.map((r) => names.map((n) => r[n] || "0").join(" ")).sort().join("\n");
