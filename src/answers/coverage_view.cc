@@ -29,7 +29,8 @@ using Counts = std::function<bool(Index function, Index source)>;
 
 class Coverage {
 public:
-    Coverage(const Answers& answers, const Counts& chosen, std::string by) : answers_(answers), by_(std::move(by)) {
+    Coverage(const Answers& answers, const Counts& chosen, std::string by)
+        : answers_(answers), by_(std::move(by)), kinds_(code_kinds(answers)) {
         // A line counts in each row that contains code of the line, according to that row's code, and once in the
         // total.
         using Place = std::pair<Index, std::uint32_t>;
@@ -98,8 +99,9 @@ public:
             const auto missing = [&](const CoverageRow* r) {
                 return sort == "name" ? 0 : classes(*r, of).all() - classes(*r, of).executed;
             };
-            return std::tuple(missing(b), std::string_view(a->name)) <
-                   std::tuple(missing(a), std::string_view(b->name));
+            const auto kind = [&](const CoverageRow* r) { return sort == "name" ? CodeKind::own : r->kind; };
+            return std::tuple(kind(a), missing(b), std::string_view(a->name)) <
+                   std::tuple(kind(b), missing(a), std::string_view(b->name));
         });
         if (order.size() > 1) order.push_back(&all_);
         const auto bad = [](std::uint64_t n) { return Cell(n).in(n == 0 ? Colour::dim : Colour::red); };
@@ -123,17 +125,18 @@ public:
             };
             columns.add(Column::count(things, heads[0], "number of " + things),
                         cell([](const Classes& c) { return Cell(c.all()); }));
-            columns.add(Column::count(things + " executed", heads[1], things + " that ran"),
-                        cell([](const Classes& c) { return Cell(c.executed); }));
+            columns.add(Column::count(things + " executed", heads[1], things + " that ran"), cell([](const Classes& c) {
+                            return Cell(fmt::format("{} of {}", grouped(c.executed), grouped(c.all())), c.executed);
+                        }));
             columns.add(Column::count(things + " not executed", heads[2], things + " that did not run, for certain"),
                         cell([=](const Classes& c) { return bad(c.not_executed); }));
             columns.add(Column::count(things + " not observed", heads[3],
                                       things + " that were not seen, but may have run unobserved"),
                         cell([=](const Classes& c) { return unknown(c.not_observed); }));
         };
-        add("instructions", {"of", "", "did not", "unknown"}, &CoverageRow::instructions, true);
-        add("lines", {"lines", "ran", "did not", "unknown"}, &CoverageRow::lines, false);
-        add("directions", {"directions", "seen", "never", "unknown"}, &CoverageRow::directions, false);
+        add("instructions", {"of", "", "did not run", "unknown"}, &CoverageRow::instructions, true);
+        add("lines", {"", "lines", "lines not run", "lines unknown"}, &CoverageRow::lines, false);
+        add("directions", {"", "directions", "never taken", "directions unknown"}, &CoverageRow::directions, false);
         columns.add(Column::text(by_, by_, "what the row counts"),
                     [](const CoverageRow& r) { return Cell(r.name).in(Colour::bold); });
         columns.add(Column::text("path", "", meaning::file_path), [](const CoverageRow& r) { return known(r.path); });
@@ -149,6 +152,15 @@ private:
         return a == Seen::not_observed || b == Seen::not_observed ? Seen::not_observed : Seen::not_executed;
     }
     CoverageRow& row(Index function, Index source) {
+        CoverageRow& r = row_of(function, source);
+        if (function >= kinds_.size()) return r;
+        // Code of a library's header that a function of the program contains.
+        const bool header =
+            by_ == "file" && source < answers_.sources.size() && answers_.sources[source].path.starts_with("/usr/");
+        r.kind = std::min(r.kind, header ? std::max(kinds_[function], CodeKind::library) : kinds_[function]);
+        return r;
+    }
+    CoverageRow& row_of(Index function, Index source) {
         const bool function_known = function < answers_.functions.size();
         if (by_ == "function") {
             CoverageRow& r = rows_[{function, 0}];
@@ -180,6 +192,7 @@ private:
 
     const Answers& answers_;
     std::string by_;
+    std::vector<CodeKind> kinds_;  // by function
     std::map<std::pair<Index, int>, CoverageRow> rows_;
     std::set<Index> seen_, ran_;    // functions
     std::set<Index> with_lines_{};  // images
@@ -376,8 +389,8 @@ Result<View> coverage_view(const Answers& answers, const CoverageOptions& option
             ran += fmt::format("; there may be more in {}", fmt::join(unknown, ", "));
         view.below = {
             std::move(ran),
-            fmt::format("directions: each conditional branch has two. seen, never: directions that were and were not "
-                        "taken. unknown: not seen, but {}",
+            fmt::format("directions: each conditional branch has two; shown are those that were taken. unknown: not "
+                        "seen, but {}",
                         hidden && hides_only_what_ran_before(answers.account) ? "it ran before the recording began"
                                                                               : "not all that ran there was observed")};
         if (options.by != "file" && coverage.all().lines.all() != 0)

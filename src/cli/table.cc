@@ -50,10 +50,32 @@ void add_line(std::string& out, const ordered_json& value) {
 
 /// Headings of columns that may be omitted where a row is too wide, in the order of omission. The name of a row and the
 /// share by which rows are sorted stay.
-constexpr auto dispensable = std::to_array<std::string_view>(
-    {"line",   "tail",   "target", "depth", "kind",     "in places", "spread %", "source",
-     "bound",  "nested", "in",     "head",  "returned", "address",   "least",    "most",
-     "caller", "95 %",   "mean",   "calls", "inlined",  "begins at"});
+constexpr auto dispensable = std::to_array<std::string_view>({"line",
+                                                              "tail",
+                                                              "target",
+                                                              "depth",
+                                                              "kind",
+                                                              "in places",
+                                                              "spread %",
+                                                              "source",
+                                                              "bound",
+                                                              "nested",
+                                                              "in",
+                                                              "head",
+                                                              "returned",
+                                                              "address",
+                                                              "least",
+                                                              "most",
+                                                              "caller",
+                                                              "95 %",
+                                                              "mean",
+                                                              "calls",
+                                                              "inlined",
+                                                              "begins at",
+                                                              "lines not run",
+                                                              "never taken",
+                                                              "lines unknown",
+                                                              "directions unknown"});
 
 /// Position of a column in this order; nullopt if it is never omitted.
 std::optional<std::size_t> order_of_leaving(const Column& column) {

@@ -238,6 +238,29 @@ TEST(Views, CoverageHasThreeClasses) {
     EXPECT_EQ(cell(*uncovered, 0, "begin").field(), "0x8024");
 }
 
+TEST(Views, CoverageBeginsWithTheProgramsOwnCode) {
+    Answers a = support::small_answers();
+    a.images.push_back({"libc.so.6", "/usr/lib/libc.so.6", "b2", true, true});
+    a.functions[2].image = 1;
+    a.functions[2].source = none;
+    const auto names = [&](const std::string& by, const std::string& sort) {
+        CoverageOptions options;
+        options.by = by;
+        options.sort = sort;
+        const auto view = coverage_view(a, options);
+        std::vector<std::string> out;
+        for (std::size_t row = 0; view && row < view->table.size(); ++row) out.push_back(cell(*view, row, by).field());
+        return out;
+    };
+    EXPECT_EQ(names("image", "missing"), (std::vector<std::string>{"sort.elf", "libc.so.6", "all"}));
+    EXPECT_EQ(names("image", "name"), (std::vector<std::string>{"libc.so.6", "sort.elf", "all"}));
+    // A header of a library, inlined into the program.
+    a.sources[1].path = "/usr/include/a.h";
+    a.instructions[6].seen = Seen::not_executed;
+    a.instructions[9].seen = Seen::executed;
+    EXPECT_EQ(names("file", "missing").front(), "sort.c");
+}
+
 TEST(Views, ComparisonOfACaptureWithItself) {
     const Answers a = support::small_answers();
     DiffOptions options;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "waymark/answers/answers.h"
+#include "waymark/answers/own_code.h"
 
 namespace waymark::answers {
 
@@ -26,6 +27,7 @@ struct CoverageRow {
     std::string_view path{};
     Index function = none, source = none, image = none;  ///< none if the row has another subject
     CoverageClasses instructions{}, lines{}, directions{};
+    CodeKind kind = CodeKind::system;  ///< the first kind of which the row has code
 };
 
 struct CoverageCounts {
