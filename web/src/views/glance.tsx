@@ -10,7 +10,7 @@ import { counted, grouped, percent, shortened, timeText } from "../ui/text";
 import { colorOf, colors, hatch, useTheme } from "../ui/theme";
 import { contextName } from "./calls";
 import { placeText } from "./functions";
-import { aroundMoment } from "./timeline";
+import { aroundMoment, isGap, longestGap } from "./timeline";
 
 const rowHeight = 16;
 
@@ -164,14 +164,13 @@ function Remarkable({ report, timeline, branches, against }: { report: Report; t
                 place: { view: "steps", stream: 0, which: "last" },
             });
         }
-        const gaps = marks.kind.map((_, m) => m).filter((m) => marks.kind[m] === 0 || marks.kind[m] === 5);
-        if (gaps.length > 0) {
-            const longest = gaps.reduce((a, b) => (marks.end[b]! - marks.begin[b]! > marks.end[a]! - marks.begin[a]! ? b : a));
-            // An overflow of the unit's FIFO has no length.
+        const gaps = marks.kind.filter(isGap).length;
+        const longest = longestGap(timeline);
+        if (longest >= 0) {
             const took = marks.end[longest]! - marks.begin[longest]!;
             out.push({
-                text: `${counted(gaps.length, "gap")} in the trace; ${took > 0 ? `the longest: ${timeText(took, axis.unit, axis.ticksPerSecond)}` : "how much each hides is not known"}`,
-                place: { view: "timeline", ...aroundMoment(timeline, marks.begin[longest]!, marks.end[longest]!) },
+                text: `${counted(gaps, "gap")} in the trace; ${took > 0 ? `the longest: ${timeText(took, axis.unit, axis.ticksPerSecond)}` : "how much each hides is not known"}`,
+                place: { view: "timeline", ...aroundMoment(timeline, marks.begin[longest]!, marks.end[longest]!), which: "longest gap" },
             });
         }
     }

@@ -29,7 +29,7 @@ const enum MarkKind {
     overflow,
 }
 /// Unknown execution: hatched, and found by the key g.
-const isGap = (kind: number) => kind === MarkKind.gap || kind === MarkKind.overflow;
+export const isGap = (kind: number) => kind === MarkKind.gap || kind === MarkKind.overflow;
 
 interface Row {
     track: number; // -1: series of no track
@@ -54,6 +54,12 @@ export function aroundMoment(timeline: Timeline, begin: number, end: number): { 
     const room = Math.min(total, Math.max((end - begin) * 3, total / 200, 40));
     const from = Math.max(0, Math.min(total - room, (begin + end) / 2 - room / 2));
     return { from: Math.floor(from), to: Math.ceil(from + room) };
+}
+
+/// The mark of the longest gap in the trace; -1 without gaps. An overflow of the unit's FIFO has no length.
+export function longestGap({ marks }: Timeline): number {
+    const length = (m: number) => marks.end[m]! - marks.begin[m]!;
+    return marks.kind.reduce((best, kind, m) => (isGap(kind) && (best < 0 || length(m) > length(best)) ? m : best), -1);
 }
 
 /// Tracks from top to bottom, each below its parent; if `only` is a track, only that track and its children.
@@ -615,11 +621,9 @@ function View({ report, timeline, place, keep, go }: ViewProps & { timeline: Tim
     };
     const gaps = useMemo(() => rows.flatMap((row) => row.gaps).filter((m) => isGap(marks.kind[m]!)).sort((a, b) => marks.begin[a]! - marks.begin[b]!), [rows]);
     const gapAt = useRef(-1);
-    /// The gap after the one shown last; after the last gap, the first.
-    const toGap = (step: number) => {
-        if (gaps.length === 0) return;
-        gapAt.current = gapAt.current < 0 ? (step > 0 ? 0 : gaps.length - 1) : (gapAt.current + step + gaps.length) % gaps.length;
-        const m = gaps[gapAt.current]!;
+    const showGap = (at: number) => {
+        gapAt.current = at;
+        const m = gaps[at]!;
         const around = aroundMoment(timeline, marks.begin[m]!, marks.end[m]!);
         show(around.from, around.to, true);
         const row = rows.find((r) => r.gaps.includes(m));
@@ -627,6 +631,16 @@ function View({ report, timeline, place, keep, go }: ViewProps & { timeline: Tim
         if (row && f && (row.y < f.scrollTop || row.y > f.scrollTop + f.clientHeight - axisHeight - laneHeight)) f.scrollTop = Math.max(0, row.y - 8);
         setGapSaid(`Gap ${gapAt.current + 1} of ${gaps.length}: ${(texts[marks.text[m]!] ?? "").replace(/^gap: /, "")}, ${marks.end[m]! > marks.begin[m]! ? `for ${time(marks.end[m]! - marks.begin[m]!)} from` : "at"} ${time(marks.begin[m]!)}`);
     };
+    /// The gap after the one shown last; after the last gap, the first.
+    const toGap = (step: number) => {
+        if (gaps.length === 0) return;
+        showGap(gapAt.current < 0 ? (step > 0 ? 0 : gaps.length - 1) : (gapAt.current + step + gaps.length) % gaps.length);
+    };
+    // The link of the summary; the gap may be on a track that is further down.
+    useEffect(() => {
+        const at = place.which === "longest gap" && size.height > 0 ? gaps.indexOf(longestGap(timeline)) : -1;
+        if (at >= 0) showGap(at);
+    }, [size.height > 0, place.which]);
     const onKeyDown = (event: KeyboardEvent) => {
         if (event.ctrlKey || event.metaKey || event.altKey) return;
         const center = (goal.current.from + goal.current.to) / 2;
