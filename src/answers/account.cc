@@ -94,7 +94,7 @@ constexpr std::array<AccountRule, account_reasons> rules{{
     gap(Reason::protocol, Hides::anything, "source that is not decoded", "sources that are not decoded",
         "no decoder for the protocol of a source, or its description is missing"),
     gap(Reason::no_image, Hides::anything, "stretch without an image", "stretches without an image",
-        "execution went where no image is known"),
+        "execution led to code without an image"),
     gap(Reason::no_address, Hides::reachable, "stretch without an address", "stretches without an address",
         "the outcomes of branches are known, but not their addresses"),
     gap(Reason::untraced_way, Hides::reachable, "stretch whose way the trace omits",

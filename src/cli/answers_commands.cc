@@ -52,7 +52,7 @@ struct Request {
         command.add_flag(
             "--strict", strict,
             "Exit with status 1 if trace was lost or damaged, contradicts the image, or covers only a part of "
-            "the run, or if a limit depends on something unknown. Missing names do not fail");
+            "the run, or if the figure that a limit is for is not known. Missing names do not fail");
     }
 };
 

@@ -25,9 +25,9 @@ struct Row {
 constexpr std::array<Row, event_sets> sets{{
     {{none, none, none}, "nothing"},
     {{cycles, vles, wait}, "utilisation"},
-    {{cycles, stall_all, wait}, "how much is lost"},
-    {{stall_prog, stall_data, stall_interlock}, "why, memory side"},
-    {{stall_cof, stall_wb, stall_bank}, "why, pipeline and buffers"},
+    {{cycles, stall_all, wait}, "stall and wait cycles"},
+    {{stall_prog, stall_data, stall_interlock}, "causes of stalls: memory"},
+    {{stall_cof, stall_wb, stall_bank}, "causes of stalls: pipeline and buffers"},
     {{ic_hit, ic_miss, ic_thrash}, "instruction cache"},
     {{ic_hit, ic_pfhit, ic_miss}, "instruction prefetch"},
     {{dc_hit, dc_miss, dc_thrash}, "data cache"},

@@ -416,7 +416,7 @@ std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& 
     if (const flow::Trouble& no = troubles.no_memory; no.times != 0 && source.code == nullptr)
         out.push_back(of_source(
             Kind::no_image, Severity::warning, source, buffer, no,
-            fmt::format("execution went {} where no image is known, first to {:#010x}", times(no.times), no.address),
+            fmt::format("execution led to code without an image {}, first to {:#010x}", times(no.times), no.address),
             "give what is there with --image FILE[@ADDRESS]", {}, "; "));
     if (troubles.no_memory.times != 0 && source.code == nullptr && troubles.without_code != 0)
         out.back().ranges = troubles.without_code;

@@ -70,13 +70,13 @@ std::string why_nothing(const Session& session, const std::vector<const Source*>
     if (bytes == 0) return why_no_bytes(session, selected, report);
     if (gave.packets == 0) return no_sync(session.capture, selected, bytes);
     if (const auto damages = missing_code(session, report, 3); gave.no_memory != 0 && !damages.empty()) {
-        std::string out = "code ran only where no image is known";
+        std::string out = "all code that ran is without an image";
         for (const Damage& damage : damages)
             out += (&damage == damages.data() ? ": " : ". Besides, ") + damage.sentence;
         return out;
     }
     if (gave.no_memory != 0)
-        return "code ran only where no image is known; give the program with --image FILE[@ADDRESS]";
+        return "all code that ran is without an image; give the program with --image FILE[@ADDRESS]";
     if (lost(GapReason::reserved_header) || lost(GapReason::malformed_packet) || lost(GapReason::framing) ||
         lost(GapReason::missing))
         return "the trace is damaged, and nothing could be decoded";

@@ -164,7 +164,7 @@ private:
             return why;
         }
         if (ranges == 0)
-            out.health.push_back({Finding::Severity::bad, "Nothing was decoded: code ran only where no image is known.",
+            out.health.push_back({Finding::Severity::bad, "Nothing was decoded: all code that ran is without an image.",
                                   "Give the program with --image FILE[@ADDRESS]: then this report shows functions, who "
                                   "called whom, source and code with coverage, branches and loops."});
         if (options.stretches != 0) stretches_health(out, options.stretches);

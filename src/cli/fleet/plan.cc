@@ -120,7 +120,8 @@ constexpr const char* plan_exit_status =
 }  // namespace
 
 Run add_fleet_plan(CLI::App& fleet_command) {
-    CLI::App& command = *fleet_command.add_subcommand("plan", "Divide captures into shards; say what they take");
+    CLI::App& command =
+        *fleet_command.add_subcommand("plan", "Divide captures into shards; estimate time and disk space");
     auto options = std::make_shared<FleetPlanOptions>();
     options->decoding.add_to(command);
     options->add_to(command);
