@@ -28,6 +28,8 @@ waymark_long_test(etm3_model WAYMARK_PROPERTY_PROGRAMS=10000 etm3_test --gtest_f
 waymark_long_test(mtb_model WAYMARK_PROPERTY_PROGRAMS=10000 mtb_test --gtest_filter=MtbDecoder.Gives*:MtbDecoder.All*)
 waymark_long_test(itm_model WAYMARK_PROPERTY_PROGRAMS=10000 itm_test --gtest_filter=ItmMessages.*:ItmPackets.OfRandom*)
 waymark_long_test(stm_model WAYMARK_PROPERTY_PROGRAMS=10000 stm_test --gtest_filter=StmMessages.*:StmPackets.OfRandom*)
+# 10,000 programs of funnel, replicator, trace port, and of whole paths with cross triggers to each kind of sink.
+waymark_long_test(sink_paths WAYMARK_PROPERTY_PROGRAMS=10000 sink_test --gtest_filter=*Property*:ScatterList.Names*)
 waymark_long_test(account WAYMARK_PROPERTY_PROGRAMS=10000 account_property_test --gtest_filter=Account*)
 # 10,000 damages of streams with repeated paths, of streams with speculation, and of streams with cycle counts.
 waymark_long_test(etm4_damaged_paths WAYMARK_PROPERTY_PROGRAMS=10000 etm4_test

@@ -82,6 +82,9 @@ Tmc::Tmc(const TmcConfig& config) : config_(config) { WM_CHECK(config.check()); 
 
 std::uint64_t Tmc::pointer(std::uint64_t at) const {
     const std::uint64_t in_memory = (start_ + at) % size();
+    if (!pages_.empty())
+        return pages_[static_cast<std::size_t>(in_memory / ScatterEntry::page_bytes)] +
+               in_memory % ScatterEntry::page_bytes;
     return config_.kind == SinkKind::etb11 ? in_memory / 4 : config_.base + in_memory;
 }
 
@@ -96,6 +99,8 @@ std::string Tmc::write_register(std::uint32_t offset, std::uint32_t value) {
     switch (offset) {
         case ctl:
             if (((value & Ctl::trace_capt_en) != 0) == capt_en_) return {};
+            if (!capt_en_)
+                if (std::string wrong = read_list(); !wrong.empty()) return wrong;
             capt_en_ = !capt_en_;
             if (!capt_en_) {
                 // Without a stop before, data in the formatter are lost.
@@ -104,7 +109,7 @@ std::string Tmc::write_register(std::uint32_t offset, std::uint32_t value) {
                 counting_.reset();
                 return {};
             }
-            start_ = (start_ + written_) % size();
+            start_ = pages_.empty() ? (start_ + written_) % size() : 0;
             written_ = read_ = most_filled_ = 0;
             full_ = triggered_ = false;
             trigger_at_.reset();
@@ -133,6 +138,7 @@ std::string Tmc::write_register(std::uint32_t offset, std::uint32_t value) {
             return {};
         case rwp:
             if (std::string wrong = only_disabled(); !wrong.empty()) return wrong;
+            if ((axictl_ & scatter_gather) != 0) return "RWP: with scatter lists a capture begins at the first page";
             {
                 // RWP has the low half of an address: the memory may reach across a multiple of 4 GiB.
                 const std::uint64_t at = config_.kind == SinkKind::etb11
@@ -185,20 +191,70 @@ std::string Tmc::write_memory_register(std::uint32_t offset, std::uint32_t value
         case dbalo: config.base = (config.base & ~std::uint64_t{0xffffffff}) | value; break;
         case dbahi: config.base = (config.base & 0xffffffff) | std::uint64_t{value} << 32; break;
         default:
-            if ((value & scatter_gather) != 0) return "AXICTL.ScatterGatherMode: scatter lists are not modelled";
+            if (((axictl_ ^ value) & scatter_gather) != 0) forget();
             axictl_ = value;
             return {};
     }
     if (const auto status = config.check(); !status) return status.error().message;
     config_ = config;
-    memory_.clear();
-    start_ = written_ = read_ = 0;
+    forget();
     return {};
+}
+
+/// Another memory than before holds nothing.
+void Tmc::forget() {
+    memory_.clear();
+    pages_.clear();
+    start_ = written_ = read_ = 0;
+}
+
+/// Reads the scatter list, if there is to be one. Returns the mistake in it.
+std::string Tmc::read_list() {
+    if ((axictl_ & scatter_gather) == 0) return {};
+    std::vector<std::uint64_t> pages;
+    // More pages than fit into 4 GiB: links go in a circle.
+    constexpr std::uint64_t most_pages = std::uint64_t{1} << 20;
+    constexpr std::uint64_t most_entries = 2 * most_pages;
+    std::uint64_t at = config_.base;
+    if (at % ScatterEntry::page_bytes != 0)
+        return fmt::format(
+            "the scatter list at {:#x} does not begin at a multiple of {:#x}; write its address to DBALO", at,
+            ScatterEntry::page_bytes);
+    for (std::uint64_t entries = 0; entries < most_entries; ++entries) {
+        const std::optional<std::uint32_t> word = list_ ? list_(at) : std::nullopt;
+        if (!word) return fmt::format("the scatter list at {:#x} cannot be read: no memory is there", at);
+        const std::uint64_t to = ScatterEntry::address(*word);
+        const bool ends_table = (at + 4) % ScatterEntry::page_bytes == 0;
+        switch (*word & 0xf) {
+            case ScatterEntry::last:
+            case ScatterEntry::page:
+                if (pages.size() == most_pages) break;
+                pages.push_back(to);
+                if ((*word & 3U) == ScatterEntry::last) {
+                    if (pages != pages_) forget();
+                    pages_ = std::move(pages);
+                    return {};
+                }
+                if (ends_table)
+                    return fmt::format(
+                        "the scatter list's word at {:#x}, the last one of its page, is neither Last nor Link", at);
+                at += 4;
+                continue;
+            case ScatterEntry::link: at = to; continue;
+            default:
+                return fmt::format(
+                    "the scatter list's word at {:#x} is {:#x}: bits 3:0 are 1 (Last), 2 (a page) or 3 "
+                    "(Link)",
+                    at, *word);
+        }
+        break;
+    }
+    return "the scatter list has no Last word among two million: its links go in a circle";
 }
 
 std::uint32_t Tmc::read_register(std::uint32_t offset) {
     switch (offset) {
-        case rsz: return static_cast<std::uint32_t>(size() / 4);
+        case rsz: return static_cast<std::uint32_t>(config_.memory_bytes / 4);
         case sts: {
             const bool empty = fill() == 0;
             const bool full = is_fifo() ? fill() >= size() - std::uint64_t{bufwm_} * 4 : full_;

@@ -10,7 +10,10 @@
 
 #include "waymark/core/result.h"
 #include "waymark/flow/register_steps.h"
+#include "waymark/sink/bus.h"
+#include "waymark/sink/cti.h"
 #include "waymark/sink/tmc.h"
+#include "waymark/sink/tpiu.h"
 
 namespace waymark::sink {
 
@@ -24,6 +27,8 @@ struct SinkName {
 /// A buffer that keeps the newest trace.
 struct SinkSetup {
     TmcConfig buffer;
+    /// ETR: `buffer.base` is the address of a scatter list, which names the pages of the buffer (2.5).
+    bool scatter_list = false;
     /// Number of bytes stored after the trigger at which the capture stops; a multiple of 4, from 4 to
     /// most_after_trigger(). nullopt: it stops when software stops it.
     std::optional<std::uint64_t> after_trigger{};
@@ -43,7 +48,23 @@ struct SinkSetup {
 /// Funnel Control: bit n opens input n; bits 11 to 8 are the minimum time for which an input holds the funnel.
 inline constexpr unsigned funnel_control = 0x000;
 
-/// The registers of a buffer that was not programmed: its software lock is set. `tmc` is borrowed.
+/// Gives all trace to one output of a replicator (docs/spec/trace-bus.md, 3). `output` is 0 or 1.
+[[nodiscard]] flow::ComponentProgram replicator_program(unsigned output);
+
+/// A trace port of `pins` pins with continuous formatting, which marks triggers (docs/spec/trace-bus.md, 4).
+[[nodiscard]] flow::ComponentProgram port_program(unsigned pins);
+
+/// How the trigger of a unit reaches the trigger input of a sink (docs/spec/cti.md, 4): the unit's interface makes
+/// channel 0 active, and the interface of the sink takes it from there.
+inline constexpr unsigned unit_trigger_input = 4, sink_trigger_output = 1, sink_flush_output = 0, trigger_channel = 0;
+[[nodiscard]] flow::ComponentProgram unit_trigger_program();
+[[nodiscard]] flow::ComponentProgram sink_trigger_program();
+
+/// The registers of a component that was not programmed: its software lock is set. The model is borrowed.
 [[nodiscard]] std::unique_ptr<flow::RegisterPort> locked_port(Tmc& tmc);
+[[nodiscard]] std::unique_ptr<flow::RegisterPort> locked_port(BusFunnel& funnel);
+[[nodiscard]] std::unique_ptr<flow::RegisterPort> locked_port(BusReplicator& replicator);
+[[nodiscard]] std::unique_ptr<flow::RegisterPort> locked_port(Tpiu& tpiu);
+[[nodiscard]] std::unique_ptr<flow::RegisterPort> locked_port(Cti& cti);
 
 }  // namespace waymark::sink

@@ -13,9 +13,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "waymark/core/register_value.h"
@@ -55,6 +57,18 @@ struct Ffsr {
     static constexpr std::uint32_t fl_in_prog = 1, ft_stopped = 2;
 };
 
+/// A scatter list of an ETR: words that name the pages of its memory (2.5). `Last` and `Link` end a page of the list.
+struct ScatterEntry {
+    enum Kind : std::uint32_t { last = 1, page = 2, link = 3 };
+    static constexpr std::uint64_t page_bytes = 4096, most_address = (std::uint64_t{1} << 40) - page_bytes;
+    static constexpr unsigned in_page = page_bytes / 4;
+    /// `address` is a multiple of page_bytes, up to most_address.
+    [[nodiscard]] static constexpr std::uint32_t word(Kind kind, std::uint64_t address) {
+        return static_cast<std::uint32_t>(address >> 12 << 4) | kind;
+    }
+    [[nodiscard]] static constexpr std::uint64_t address(std::uint32_t word) { return std::uint64_t{word >> 4} << 12; }
+};
+
 struct TmcConfig {
     SinkKind kind = SinkKind::etb;
     std::uint64_t memory_bytes = 64 * 1024;  ///< a multiple of 16; of an ETR the size programmed in RSZ
@@ -87,6 +101,12 @@ public:
     /// The registers that a debugger would save, without side effects.
     [[nodiscard]] std::vector<RegisterValue> registers() const;
 
+    /// For an ETR with scatter lists: `read` returns the word of the system's memory at an address, which is a multiple
+    /// of 4; nullopt: there is no memory.
+    void on_list(std::function<std::optional<std::uint32_t>(std::uint64_t address)> read) { list_ = std::move(read); }
+    /// Addresses of the pages that hold the trace, in their order; empty without a scatter list.
+    [[nodiscard]] const std::vector<std::uint64_t>& pages() const { return pages_; }
+
     // ---- trace
 
     /// Bytes that are not accepted, because capture is off or stopped or a FIFO is full, are lost and counted in
@@ -110,7 +130,8 @@ public:
 
     // ---- memory
 
-    /// Size of the memory; for an ETR the value of RSZ. The model stores only pages that were written.
+    /// Size of the memory; for an ETR the value of RSZ, or of all pages of its scatter list. The model stores only
+    /// pages that were written.
     [[nodiscard]] std::uint64_t memory_bytes() const { return size(); }
     /// The bytes for a reader: the oldest byte first, without bytes that were never written or already read.
     [[nodiscard]] std::vector<std::uint8_t> contents() const;
@@ -124,6 +145,8 @@ private:
     enum class State : std::uint8_t { disabled, running, stopped };
 
     std::string write_memory_register(std::uint32_t offset, std::uint32_t value);
+    std::string read_list();
+    void forget();
     void take(coresight::TraceId id, std::uint8_t byte);
     void store();
     void put_trigger();
@@ -135,12 +158,16 @@ private:
     [[nodiscard]] bool is_fifo() const { return mode_ != Mode::circular; }
     /// Whether there is room for the frame being filled and the next one.
     [[nodiscard]] bool has_room() const { return !is_fifo() || fill() + 2 * coresight::frame_bytes <= size(); }
-    [[nodiscard]] std::uint64_t size() const { return config_.memory_bytes; }
+    [[nodiscard]] std::uint64_t size() const {
+        return pages_.empty() ? config_.memory_bytes : pages_.size() * ScatterEntry::page_bytes;
+    }
     void note_level();
     [[nodiscard]] std::uint64_t pointer(std::uint64_t at) const;
 
     TmcConfig config_;
     SparseMemory memory_;
+    std::function<std::optional<std::uint32_t>(std::uint64_t)> list_;
+    std::vector<std::uint64_t> pages_;
     std::vector<std::uint8_t> frames_;
     std::optional<coresight::Formatter> formatter_;
     State state_ = State::disabled;
