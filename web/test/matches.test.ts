@@ -123,6 +123,12 @@ describe("a thread is called by what it began in", () => {
         expect(beganIn(timeline, { ...functions, own: functions.name.map(() => 0) })).toEqual([3, 6]);
         expect(beganIn(made([[0, 10, 0, 4, 0]]), functions)).toEqual([-1, -1]);
     });
+    it("not by the nearest symbol of a library without names", () => {
+        const stripped = { name: functions.name.map((n, f) => (f === 5 ? "pthread_condattr_setpshared+0x220?" : n)), own: functions.own };
+        expect(beganIn(timeline, stripped)).toEqual([2, 6]);
+        // The program's own code without names.
+        expect(beganIn(timeline, { ...stripped, own: functions.own.map((own, f) => (f === 5 ? 1 : own)) })).toEqual([2, 5]);
+    });
     it("in the call tree", () => {
         const tree: Tree = {
             parent: Int32Array.from([-1, 0, 1, 2, 3, 3, 0, 6, 7]),

@@ -5,10 +5,17 @@ import type { Tree } from "./tree";
 /// Functions with which a C library starts programs and threads.
 const starter = /^(_start|__libc_start_\w+|generic_start_main|_*clone\d?|thread_start|start_thread|__pthread_start)$/;
 
+/// The name of the nearest symbol, of code in a library without symbols of its own.
+const guessed = /\+0x[0-9a-f]+\?$/;
+
 interface Named {
     name: string[];
     own: number[];
 }
+
+/// Whether `f` says nothing about the thread that began in it.
+const isStarter = (functions: Named, f: number) =>
+    starter.test(functions.name[f]!) || (functions.own[f] !== 1 && guessed.test(functions.name[f]!));
 
 /// Whether `f` says more about a thread than `other`, which took less.
 const isBetter = (functions: Named, f: number, cost: number, other: number, otherCost: number) =>
@@ -32,7 +39,7 @@ export function beganIn(timeline: Timeline, functions: Named): number[] {
         if (depth > starters || f < 0) continue;
         starters = depth;
         if (slices.merged[i] !== 1 || skip.has(f)) continue;
-        if (starter.test(functions.name[f]!)) starters = depth + 1;
+        if (isStarter(functions, f)) starters = depth + 1;
         else if (isBetter(functions, f, timeline.length[i]!, out[track]!, took[track]!)) {
             out[track] = f;
             took[track] = timeline.length[i]!;
@@ -49,7 +56,7 @@ export function contextBeganIn(tree: Tree, cost: Float64Array, functions: Named,
     for (let i = context + 1; i < tree.parent.length; ++i) {
         const f = tree.function[i]!;
         if (!within.has(tree.parent[i]!) || f < 0) continue;
-        if (starter.test(functions.name[f]!)) within.add(i);
+        if (isStarter(functions, f)) within.add(i);
         else if (isBetter(functions, f, cost[i]!, best, most)) {
             best = f;
             most = cost[i]!;

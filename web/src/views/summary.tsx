@@ -3,6 +3,7 @@ import { Name, Share, TrustList } from "../ui/parts";
 import { hashOf, type ViewProps } from "../ui/state";
 import { counted, grouped, percent, short } from "../ui/text";
 import { viewsOf } from "../data/views";
+import type { Figure } from "../data/wire";
 import { Glance } from "./glance";
 
 const severities = ["good", "note", "warning", "bad"] as const;
@@ -28,6 +29,21 @@ function Top({ report, list, total }: { report: ViewProps["report"]; list: { cos
                 </li>
             ))}
         </ol>
+    );
+}
+
+/// Sentences take the whole width.
+const isWide = (f: Figure) => f.name === "recorded" || f.value.length > 32;
+
+function FigureBox(f: Figure) {
+    return (
+        <div class={isWide(f) ? "wide" : ""}>
+            <dt>{f.name}</dt>
+            <dd class={isWide(f) || f.value.length > 24 ? "long" : ""}>
+                {spaced(f.value)}
+                {f.note && <p class="quiet">{spaced(f.note)}</p>}
+            </dd>
+        </div>
     );
 }
 
@@ -79,21 +95,14 @@ export function SummaryView({ report, metric }: ViewProps) {
             <section aria-labelledby="figures">
                 <h2 id="figures">Figures</h2>
                 <dl class="figures">
+                    {head.summary.filter(isWide).map((f) => <FigureBox key={f.name} {...f} />)}
                     <div>
                         <dt>trace</dt>
                         <dd>
                             {grouped(head.traceBytes)} <span class="quiet">bytes</span>
                         </dd>
                     </div>
-                    {head.summary.map((f) => (
-                        <div key={f.name} class={f.value.length > 32 ? "wide" : ""}>
-                            <dt>{f.name}</dt>
-                            <dd class={f.value.length > 24 ? "long" : ""}>
-                                {spaced(f.value)}
-                                {f.note && <p class="quiet">{spaced(f.note)}</p>}
-                            </dd>
-                        </div>
-                    ))}
+                    {head.summary.filter((f) => !isWide(f)).map((f) => <FigureBox key={f.name} {...f} />)}
                 </dl>
             </section>
             <Glance report={report} metric={metric} />

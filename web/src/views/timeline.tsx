@@ -479,7 +479,10 @@ function View({ report, timeline, place, keep, go }: ViewProps & { timeline: Tim
         c.fillStyle = palette.muted;
         c.font = labelFont;
         c.textBaseline = "middle";
-        if (!narrow) c.fillText("all of it", 6, h / 2);
+        if (!narrow) {
+            c.fillText("whole timeline", 6, h / 2 - 8);
+            c.fillText("height: calls", 6, h / 2 + 8);
+        }
     };
 
     useEffect(draw, [size.width, size.height, rows, matches, hits, selected, theme, asTable, place.range]);
