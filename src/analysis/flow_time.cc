@@ -38,14 +38,16 @@ public:
         const bool cycles = all([](const FlowTimeline& t) { return t.cycles(); });
         const bool clock = ticks && options_.ticks_per_second != 0;
         out.axis.unit = clock ? "ns" : ticks ? "ticks" : cycles ? "cycles" : "instructions";
-        out.axis.note =
-            ticks    ? fmt::format("Timestamps of the trace{}. Between two of them, positions follow the {}.",
-                                clock ? fmt::format(", {} ticks a second", grouped(options_.ticks_per_second))
-                                         : ", in ticks of a clock whose frequency is not known",
-                                cycles ? "cycles" : "instructions")
-            : cycles ? "Cycles of each source since its trace began; sources are not aligned."
-                     : "Instructions that each source executed since its trace began, not time; sources are not "
-                       "aligned.";
+        out.axis.note = ticks
+                            ? fmt::format("Timestamps of the trace{}. Between two of them, positions follow the {}.",
+                                          clock ? fmt::format(", {} ticks a second", grouped(options_.ticks_per_second))
+                                                : ", in ticks of a clock whose frequency is not known",
+                                          cycles ? "cycles" : "instructions")
+                        : cycles ? "Cycles of each source since its trace began."
+                                 : "Instructions that each source executed since its trace began, not time.";
+        if (!ticks && parts.size() > 1)
+            out.axis.note +=
+                " Sources are not aligned; timestamps in the trace, as of waymark record --timestamps, align them.";
         if (!options_.window.is_all())
             out.axis.note +=
                 fmt::format(" The timeline begins at instruction {} of each source.", grouped(options_.window.begin));
