@@ -106,7 +106,7 @@ CLI::Validator percent(double most = 1e6) {
             char* end = nullptr;
             const double value = std::strtod(text.c_str(), &end);
             if (!text.empty() && *end == 0 && value >= 0 && value <= most) return {};
-            return fmt::format("'{}' is not a percentage from 0 to {:g}", text, most);
+            return fmt::format("'{}' is not a percentage from 0 to {:.0f}", text, most);
         },
         "", "per cent");
 }

@@ -138,9 +138,12 @@ ExitStatus report(const ReportCommandOptions& options) {
     if (!out) return fail(out.error());
     out->write_exactly({reinterpret_cast<const char*>(page.bytes().data()), page.bytes().size()});
     if (out->close() != decoded) return unreadable;
-    const bool grew = diff && std::ranges::any_of(diff->view.remarks, [](const answers::Finding& finding) {
-                          return finding.severity == answers::Finding::Severity::bad;
-                      });
+    bool grew = false;
+    for (const answers::Finding& finding : diff ? diff->view.remarks : std::vector<answers::Finding>()) {
+        if (finding.severity != answers::Finding::Severity::bad) continue;
+        grew = true;
+        say("error", finding.what);
+    }
     const ExitStatus status = answers->cut || (after && after->cut) ? unreadable : grew ? nothing : decoded;
     if (path == "-" && !no_code) return status;
     if (path != "-") {

@@ -217,7 +217,7 @@ def main():
         run(waymark, *against, "--threshold", "1000000")
         gate = subprocess.run([str(a) for a in [waymark, *against, "--threshold", "1"]], capture_output=True, text=True,
                               timeout=HANGS)
-        assert gate.returncode == 1, (gate.returncode, gate.stderr)
+        assert gate.returncode == 1 and "grew by more than 1%" in gate.stderr, (gate.returncode, gate.stderr)
         difference = rows(waymark, "diff", capture, capture_after)
         for side, other_side in (("before", "after"), ("after", "before")):
             assert any(r[side] == "0" and r[other_side] != "0" for r in difference), f"every function ran {side}"
