@@ -37,7 +37,7 @@ test_packages=(
 # What scripts/docs needs.
 docs_packages=(doxygen python3)
 # Packages for `scripts/test --long`, beyond these; debootstrap makes the system in which packages are installed.
-long_packages=(clang-tidy debootstrap faketime "${package_packages[@]}" "${docs_packages[@]}")
+long_packages=(clang-tidy debootstrap faketime libcapture-tiny-perl libdatetime-perl libtimedate-perl libjson-perl "${package_packages[@]}" "${docs_packages[@]}")
 
 die() {
     printf '%s: %s\n' "${0##*/}" "$*" >&2

@@ -2,10 +2,11 @@
 """Coverage of one recording, read by its consumers: diff-cover reads a Cobertura report, lcov a tracefile. Both must agree
 with the counts of `waymark coverage`.
 
-    coverage_test.py WAYMARK SOURCE_DIR
+    coverage_test.py WAYMARK SOURCE_DIR [--lcov FOLDER]
+
+--lcov: also Debian 13's lcov, 2.3.1, which is downloaded to FOLDER through apt. Without a mirror: status 77.
 """
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -15,6 +16,7 @@ import unittest
 import recorded
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import apt  # noqa: E402
 from scratch import Folder  # noqa: E402
 
 WAYMARK, SOURCE = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
@@ -75,12 +77,16 @@ int main(int argc, char**)
 """
 
 
-def genhtmls():
-    """Programs genhtml by name: that of the system, and that of the folder WAYMARK_LCOV, such as a newer one."""
-    out = {"system": ["genhtml"]}
-    if folder := os.environ.get("WAYMARK_LCOV"):
-        out["WAYMARK_LCOV"] = ["perl", str(pathlib.Path(folder) / "genhtml")]
-    return out
+def newer_lcov(folder):
+    """Debian 13's lcov. Its modules of Perl are those of this system."""
+    try:
+        if not (folder / "root/usr/bin/genhtml").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            apt.Apt(folder / "apt", "amd64", "deb MIRROR trixie main\n").do("download", "lcov", into=folder)
+            apt.unpack(folder.glob("lcov*.deb"), folder / "root")
+    except apt.Missing as why:
+        recorded.skip(f"no newer lcov: {why}")
+    return ["perl", f"-I{folder}/root/usr/lib/lcov", str(folder / "root/usr/bin/genhtml")]
 
 
 class Shapes(unittest.TestCase):
@@ -110,7 +116,7 @@ class Shapes(unittest.TestCase):
                 files, lines, functions = map(int, re.findall(r"(\d+) \w+", checked))
                 self.assertEqual(files, 1, "headers of libraries are left out")
                 self.assertGreater(functions, 5)
-                for which, genhtml in genhtmls().items():
+                for which, genhtml in GENHTMLS.items():
                     version = recorded.run(*genhtml, "--version").stdout
                     if more and re.search(r"version 1\.", version):
                         continue  # the option is for newer ones
@@ -204,4 +210,7 @@ if __name__ == "__main__":
     DIFF_COVER = recorded.need("diff-cover", "diff-cover")
     recorded.need("lcov", "lcov")
     recorded.need("git", "git")
+    GENHTMLS = {"system": ["genhtml"]}
+    if sys.argv[3:4] == ["--lcov"]:
+        GENHTMLS["newer"] = newer_lcov(pathlib.Path(sys.argv[4]).resolve())
     unittest.main(argv=sys.argv[:1], verbosity=2)

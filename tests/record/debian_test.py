@@ -21,6 +21,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import apt  # noqa: E402
 import opencsd  # noqa: E402
 import truth_file  # noqa: E402
 from scratch import HANGS  # noqa: E402
@@ -133,27 +134,13 @@ def prepare():
     marker = FOLDER / "packages"
     if marker.exists() and marker.read_text() == " ".join(PACKAGES):
         return None
-    for tool, package in (("apt-get", "apt"), ("dpkg-deb", "dpkg")):
-        if not shutil.which(tool):
-            return f"{tool} is not on PATH; it is in the Debian package {package}"
     shutil.rmtree(FOLDER, ignore_errors=True)
-    apt = FOLDER / "apt"
-    for part in ("lists/partial", "cache/archives/partial", "etc"):
-        (apt / part).mkdir(parents=True)
-    (apt / "status").touch()
-    options = {"APT::Architecture": "arm64", "APT::Architectures": "arm64", "APT::Install-Recommends": "false",
-               "Dir::State": apt, "Dir::State::lists": apt / "lists", "Dir::State::status": apt / "status",
-               "Dir::Cache": apt / "cache", "Dir::Etc::preferencesparts": "-", "Debug::NoLocking": "true",
-               "APT::Sandbox::User": "", "Acquire::Languages": "none", "Acquire::Retries": "3"}
-    configured = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
-    for command in (("update",), ("install", "--yes", "--download-only", *PACKAGES)):
-        done = run("apt-get", *configured, *command)
-        if done.returncode != 0 or b"Failed to fetch" in done.stderr:
-            return f"apt-get {command[0]}: " + done.stderr.decode(errors="replace").strip()[-600:]
-    for package in sorted((apt / "cache/archives").glob("*.deb")):
-        done = run("dpkg-deb", "-x", package, ROOT)
-        if done.returncode != 0:
-            return f"dpkg-deb -x {package.name}: " + done.stderr.decode(errors="replace").strip()
+    try:
+        packages = apt.Apt(FOLDER / "apt", "arm64")
+        packages.do("install", "--yes", "--download-only", *PACKAGES)
+        apt.unpack(sorted(packages.cache.glob("*.deb")), ROOT)
+    except apt.Missing as why:
+        return str(why)
     (FOLDER / "in.txt").write_text("".join(f"{i * 7919 % 1000} {i * i % 977:x} {i * 31 % 513}\n" for i in range(400)))
     (FOLDER / "many.txt").write_text("".join(f"{i * 7919 % 100003} {i * i % 9973:x}\n" for i in range(7000)))
     (FOLDER / "pi.bc").write_text("scale = 30\n4 * a(1)\ndefine f(n) { if (n < 2) return n; return f(n - 1) + f(n - 2) }\nf(9)\n")
