@@ -117,15 +117,15 @@ bool is_text(const Stimulus& packet) {
 struct Likeness : protocol::Likeness {
     std::uint64_t syncs{}, timestamps{}, stimuli{}, texts{}, hardware{}, odd{};
     protocol::Overflows overflows{};
-    std::optional<Offset> first_head{};  ///< of unsynchronised_bytes
+    std::uint64_t head_bytes{};
+    std::optional<Offset> first_head{};
 
-    /// A stream may begin amid a packet; a byte after the rest of this packet may then begin no packet.
     void gap(const Gap& gap, const Stretch& stretch) {
-        constexpr std::uint64_t longest_packet = 7;
-        const bool no_packet = gap.reason == GapReason::reserved_header || gap.reason == GapReason::malformed_packet;
-        if (!no_packet || gap.first.value >= longest_packet) return protocol::Likeness::gap(gap, stretch);
-        unsynchronised_bytes += gap.bytes();
-        if (!first_head) first_head = stretch.offsets.capture(gap.first);
+        if (gap.reason == GapReason::unsynchronised) {
+            head_bytes += gap.bytes();
+            if (!first_head) first_head = stretch.offsets.capture(gap.first);
+        }
+        protocol::Likeness::gap(gap, stretch);
     }
     void see(const Sync&, Extent, const Stretch&) { ++syncs; }
     void see(const ShortTimestamp&, Extent, const Stretch&) { ++timestamps; }
@@ -223,14 +223,14 @@ public:
         const auto found = protocol::likeness<Likeness, Parser>(stretches, config_of(*configuration));
         std::vector<CaptureFinding> out = found.findings(words());
         if (found.overflows.times != 0) out.push_back(found.overflows.finding("the unit's FIFO overflowed"));
-        if (found.unsynchronised_bytes != 0)
+        if (found.head_bytes != 0)
             out.push_back({protocol::Severity::note,
                            "unsynchronised",
                            {},
                            {},
                            found.first_head,
                            fmt::format("{} at the head of the stream {} in no packet",
-                                       counted(found.unsynchronised_bytes, "byte"), are(found.unsynchronised_bytes)),
+                                       counted(found.head_bytes, "byte"), are(found.head_bytes)),
                            "a packet that begins at the first byte",
                            "the stream begins amid a packet",
                            "nothing: packets follow from there on"});

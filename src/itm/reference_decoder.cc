@@ -1,5 +1,6 @@
 #include "waymark/itm/reference_decoder.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -90,10 +91,14 @@ private:
         at_ += piece.length;
         pieces.push_back(std::move(piece));
     }
-    /// One stretch of damage extends to the next packet, and has the reason of its first byte.
+    /// One stretch of damage extends to the next packet, and has the reason of its first byte. The first packet may
+    /// have begun before the stream: a stretch within its length is the head of the stream, unless a sync came.
     void damage(std::size_t bytes, const char* why) {
         if (!damaged_from_) {
             damaged_from_ = at_;
+            constexpr std::size_t longest_packet = 7;
+            const auto is_sync = [](const Piece& p) { return p.what == Piece::What::sync; };
+            if (at_ < longest_packet && std::none_of(pieces.begin(), pieces.end(), is_sync)) why = "unsynchronised";
             why_ = why;
         }
         at_ += bytes;

@@ -457,11 +457,13 @@ std::vector<Damage> damage_in(const StreamReport& stream, const flow::Troubles& 
                 : "send less (fewer ports, fewer samples), or raise the speed of the port",
             ", first", "; "));
     if (const auto& head = troubles.gaps[static_cast<unsigned>(GapReason::unsynchronised)]; head.times != 0)
-        out.push_back(of_source(Kind::unsynchronised, Severity::warning, source, buffer, head,
-                                fmt::format("the trace begins inside a packet: {} before the first synchronisation. "
-                                            "What ran there, and before, is not known",
-                                            counted(head.bytes, "byte")),
-                                {}, ", first", {}));
+        out.push_back(of_source(
+            Kind::unsynchronised, has_messages(source) ? Severity::note : Severity::warning, source, buffer, head,
+            fmt::format("the trace begins inside a packet: {} {}", counted(head.bytes, "byte"),
+                        has_messages(source)
+                            ? "of its rest"
+                            : "before the first synchronisation. What ran there, and before, is not known"),
+            {}, ", first", {}));
     auto silence = silence_of(stream);
     const bool silent = silence.has_value();
     if (silent) out.push_back(std::move(*silence));

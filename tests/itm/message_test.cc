@@ -103,7 +103,7 @@ const Situation situations[] = {
     {"a sync confirms, damage does not", "01 41 00 00 00 00 00 80 01 42 04 01 43",
      "text 0+2 ? port=0 0x41/1\ntext 8+2 port=0 0x42/1\ndamage 10+1 ? reserved header\n"
      "text 11+2 ? 0x43/1 port 0 of an unknown page\n"},
-    {"the page is known again", "04 08 01 43", "damage 0+1 ? reserved header\ntext 2+2 ? port=0 0x43/1\n"},
+    {"the page is known again", "04 08 01 43", "damage 0+1 ? unsynchronised\ntext 2+2 ? port=0 0x43/1\n"},
     {"cut", "01 41 03 00", "text 0+2 ? port=0 0x41/1\ndamage 2+2 ? incomplete packet\n"},
     {"filler", "01 41 00 00", "text 0+2 ? port=0 0x41/1\n"},
 };

@@ -133,9 +133,10 @@ TEST(ItmPackets, AreConfirmedBetweenASyncAndDamage) {
 }
 
 TEST(ItmPackets, OfAStreamWithoutSyncsGoOnAtTheNextByte) {
-    const auto bytes = hex("01 41 04 14 01 42 00 00 01 43 c0 ff ff ff ff 01 00 00");
+    const auto bytes = hex("01 41 04 14 01 42 01 46 00 00 01 43 c0 ff ff ff ff 01 00 00");
     EXPECT_EQ(parse(bytes, plain).text,
-              "STIMULUS port=0 size=1 data=0x41\nGAP reserved header 2\nSTIMULUS port=0 size=1 data=0x42\n"
+              "STIMULUS port=0 size=1 data=0x41\nGAP unsynchronised 2\nSTIMULUS port=0 size=1 data=0x42\n"
+              "STIMULUS port=0 size=1 data=0x46\n"
               "GAP malformed packet 2\nSTIMULUS port=0 size=1 data=0x43\nGAP malformed packet 1\n"
               "HARDWARE-SOURCE discriminator=0x1f size=3 data=0x1ffffff\nGAP padding 2\n");
 }

@@ -74,7 +74,7 @@ private:
     };
 
     void lose(Offset first, GapReason reason) {
-        if (!lost_) lost_ = Lost{first, reason};
+        if (!lost_) lost_ = Lost{first, first < head_ ? GapReason::unsynchronised : reason};
     }
     void report(Offset end) {
         if (lost_ && lost_->first != end) handler_(Gap{lost_->first, end, lost_->reason});
@@ -122,6 +122,7 @@ private:
             if (*at == 0x80 && zeros >= 5) {
                 report(first);
                 at_ = at_ + 1;
+                head_ = {};
                 handler_(Sync{zeros}, Extent{first, zeros + 1});
                 return at + 1;
             }
@@ -135,6 +136,7 @@ private:
     Offset at_{};               // offset of the next byte to be fed
     std::uint64_t zeros_ = 0;   // length of the run of zeros that ends at at_
     std::optional<Lost> lost_;  // bytes outside of packets that are not reported yet
+    Offset head_{7};            // a stream may begin amid a packet, the longest of which has 7 bytes
     std::size_t carried_ = 0;   // bytes of an unfinished packet, kept in carry_
     std::array<std::uint8_t, 8> carry_{};
 };
