@@ -283,6 +283,22 @@ void Buffers::take_orbflow(const Buffer& buffer, coresight::Orbflow found, Buffe
     out.bytes = out.looked_at;
 }
 
+namespace {
+
+/// Whether synchronisation packets, zeros and 80, are there with the bits of each byte in reverse order, and no other.
+bool has_turned_syncs(Bytes bytes) {
+    constexpr std::uint64_t least_zeros = 5, least_syncs = 2;
+    std::uint64_t zeros = 0, turned = 0;
+    for (const std::uint8_t byte : bytes) {
+        if (zeros >= least_zeros && byte == 0x80) return false;
+        turned += zeros >= least_zeros && byte == 0x01 ? 1 : 0;
+        zeros = byte == 0 ? zeros + 1 : 0;
+    }
+    return turned >= least_syncs;
+}
+
+}  // namespace
+
 /// Examines the bytes as they are, or with reversed words if only those give trace.
 Taken Buffers::choose_reading(const Buffer& buffer, BufferSample& sample, ExaminedBuffer& out) {
     const FramingChoice choice(examination_);
@@ -292,19 +308,29 @@ Taken Buffers::choose_reading(const Buffer& buffer, BufferSample& sample, Examin
     }
     const ExaminedBuffer before = out;
     Taken taken = choice.choose(buffer, sample, out);
-    if (!may_replace(sample, out) || choice.recognised_bytes(taken) != 0) {
+    // Packets of an ITM are found in any bytes; syncs are in none by chance.
+    const bool known = choice.recognised_bytes(taken) != 0;
+    if (!may_replace(sample, out) || (known && !has_turned_syncs(sample.pieces.front().bytes))) {
         name_head(buffer, sample, out, taken);
         return taken;
     }
     struct Order {
         void (*turn)(std::vector<std::uint8_t>&, std::size_t);
         std::size_t word_size;
-        const char* how;
+        const char *how, *expected, *because;
     };
     constexpr const char *turned = "each word of {} bits turned round",
-                         *halves = "the halves of each word of {} bits exchanged";
-    for (const Order& order : {Order{swap_words, 4, turned}, Order{swap_words, 8, turned}, Order{swap_words, 2, turned},
-                               Order{swap_halves, 8, halves}, Order{swap_halves, 4, halves}}) {
+                         *halves = "the halves of each word of {} bits exchanged",
+                         *lowest = "the byte at the lowest address first",
+                         *saved = "memory was saved by words, or read by a debugger of the other byte order",
+                         *pins = "a probe or logic analyser read the line with another order or level of bits";
+    for (const Order& order :
+         {Order{swap_words, 4, turned, lowest, saved}, Order{swap_words, 8, turned, lowest, saved},
+          Order{swap_words, 2, turned, lowest, saved}, Order{swap_halves, 8, halves, lowest, saved},
+          Order{swap_halves, 4, halves, lowest, saved},
+          Order{swap_bits, 1, "the {} bits of each byte in reverse order", "bit 0 sent first", pins},
+          Order{invert, 1, "the {} bits of each byte inverted", "1 for the high level", pins}}) {
+        if (known && order.turn != swap_bits) continue;
         BufferSample swapped = sample;
         order.turn(swapped.pieces.front().bytes, order.word_size);
         ExaminedBuffer as_swapped = before;
@@ -316,14 +342,15 @@ Taken Buffers::choose_reading(const Buffer& buffer, BufferSample& sample, Examin
                      Offset{},
                      fmt::format("nothing known as the bytes stand; with {} there is",
                                  fmt::format(fmt::runtime(order.how), order.word_size * 8)),
-                     "the byte at the lowest address first",
-                     "memory was saved by words, or read by a debugger of the other byte order",
+                     order.expected,
+                     order.because,
                      "--write-snapshot DIR writes the bytes in order; all findings below are about them"});
         out = before;
         sample = std::move(swapped);
         out.decoded = std::make_shared<const std::vector<std::uint8_t>>(sample.pieces.front().bytes);
         return choice.choose(buffer, sample, out);
     }
+    if (known) name_head(buffer, sample, out, taken);
     return taken;
 }
 
@@ -331,8 +358,10 @@ void Buffers::report_frames(const Buffer& buffer, ExaminedBuffer& out, const Tak
     out.frames = taken.frames;
     const coresight::Totals& t = taken.frames;
     if (out.format == Buffer::Format::source_data || out.format == Buffer::Format::unknown) return;
-    for (pipeline::Damage& damage : pipeline::damage_in({buffer.name, out.format, t, taken.gaps}))
-        report_frame_damage(std::move(damage), out);
+    // Nothing shows that bytes of no known protocol are frames, unless a description does.
+    if (report_.labelled || FramingChoice::recognised_bytes(taken) != 0)
+        for (pipeline::Damage& damage : pipeline::damage_in({buffer.name, out.format, t, taken.gaps}))
+            report_frame_damage(std::move(damage), out);
     if (t.unassociated != 0 && out.pieces == 1 && !taken.head_named)
         add_finding({Severity::note,
                      "no-id-yet",

@@ -52,6 +52,18 @@ constexpr std::array file_kinds{FileKind{0, "PK\x03\x04"sv, "a zip archive, as .
                                          "ELF"sv,
                                          "an ELF file, a program or library"}};
 
+/// Texts that do not have the bytes of a trace, by a part of them.
+struct TextKind {
+    std::string_view has, name, cause, advice;
+};
+constexpr std::array text_kinds{
+    TextKind{"$enddefinitions", "levels of lines over time (VCD)", "a logic analyser or a simulator recorded lines",
+             "save the session of the analyser as a file of sigrok (.sr), or let the program decode the UART or the "
+             "port, and export its bytes"},
+    TextKind{" nul nul ", "names of characters, as od -a prints them without the highest bit of each byte",
+             "od was called with -a",
+             "print the bytes with od -v -t x1, or save the buffer's memory as a binary file"}};
+
 bool holds(Bytes bytes, std::size_t at, std::string_view what) {
     if (bytes.size() < at + what.size()) return false;
     return std::equal(what.begin(), what.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at),
@@ -446,6 +458,18 @@ void swap_words(std::vector<std::uint8_t>& bytes, std::size_t word_size) {
                      bytes.begin() + static_cast<std::ptrdiff_t>(at + word_size));
 }
 
+void swap_bits(std::vector<std::uint8_t>& bytes, std::size_t) {
+    for (std::uint8_t& byte : bytes) {
+        unsigned turned = 0;
+        for (unsigned bit = 0; bit < 8; ++bit) turned |= (byte >> bit & 1U) << (7 - bit);
+        byte = static_cast<std::uint8_t>(turned);
+    }
+}
+
+void invert(std::vector<std::uint8_t>& bytes, std::size_t) {
+    for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(~byte);
+}
+
 void swap_halves(std::vector<std::uint8_t>& bytes, std::size_t word_size) {
     for (std::size_t at = 0; at + word_size <= bytes.size(); at += word_size) {
         const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(at);
@@ -509,7 +533,8 @@ std::vector<DecodedText> decode_text(Bytes text) {
         plain->find_first_not_of("0123456789abcdefABCDEF: \n") == plain->npos)
         std::replace(plain->begin(), plain->end(), ':', ' ');
     const std::string_view characters = *plain;
-    for (const auto reader : {records_in, numbers_in_brackets, bytes_literal, column_of_table, decimal_columns, base64})
+    for (const auto reader : {records_in, uuencoded, cells_of_od, numbers_in_brackets, bytes_literal, column_of_table,
+                              decimal_columns, base64})
         if (auto read = reader(characters)) return {std::move(*read)};
     if (!why_no_list(characters).empty()) return {};
     const auto dump = addressed_dump(characters);
@@ -534,6 +559,10 @@ std::optional<NoTrace> no_trace_in(const BufferSample& sample) {
             return NoTrace{"text", fmt::format("a text of {}, whose numbers are not bytes of trace: {}", all, why),
                            "a line was cut or changed, or the numbers have another meaning",
                            "save the buffer's memory as a binary file, or print all of its bytes"};
+        for (const TextKind& kind : text_kinds)
+            if (text->find(kind.has) != text->npos)
+                return NoTrace{"text", fmt::format("a text of {}: {}", all, kind.name), std::string(kind.cause),
+                               std::string(kind.advice)};
         return NoTrace{"text", fmt::format("a text of {}, but no numbers that could be bytes of trace", all),
                        "another file was named, or what a tool printed", "save the buffer's memory as a binary file"};
     }

@@ -35,5 +35,8 @@ struct DecodedText {
 void swap_words(std::vector<std::uint8_t>& bytes, std::size_t word_size);
 /// Exchanges the halves of each word; an incomplete last word is unchanged.
 void swap_halves(std::vector<std::uint8_t>& bytes, std::size_t word_size);
+/// Reverses the bits of each byte.
+void swap_bits(std::vector<std::uint8_t>& bytes, std::size_t);
+void invert(std::vector<std::uint8_t>& bytes, std::size_t);
 
 }  // namespace waymark::doctor

@@ -357,4 +357,89 @@ std::optional<DecodedText> base64(std::string_view text) {
     return out;
 }
 
+std::optional<DecodedText> uuencoded(std::string_view text) {
+    DecodedText out{"bytes in uuencode", {}};
+    // begin 644 NAME
+    const auto begin = text.starts_with("begin ") ? 0 : text.find("\nbegin ") + 1;
+    constexpr std::size_t mode = 6, mode_digits = 3;
+    if (begin == 0 && !text.starts_with("begin ")) return std::nullopt;
+    text.remove_prefix(begin);
+    if (text.substr(mode, mode_digits).find_first_not_of("01234567") != text.npos) return std::nullopt;
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+    while (!text.empty()) {
+        const std::string_view line = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(line.size() + 1, text.size()));
+        if (line == "end") return out.bytes.empty() ? std::nullopt : std::optional(std::move(out));
+        const auto six = [&](std::size_t at) {  // a mail program removes spaces at the end
+            return at < line.size() ? static_cast<unsigned>(line[at] - ' ') & 0x3fU : 0U;
+        };
+        if (std::any_of(line.begin(), line.end(), [](char c) { return c < ' ' || c > '`'; })) return std::nullopt;
+        const std::size_t bytes = six(0);
+        if (line.size() > 2 + (bytes + 2) / 3 * 4) return std::nullopt;
+        for (std::size_t i = 0; i < bytes; ++i) {
+            const std::size_t at = 1 + i / 3 * 4 + i % 3;
+            const unsigned shift = 2 * (static_cast<unsigned>(i % 3) + 1);
+            out.bytes.push_back(static_cast<std::uint8_t>(six(at) << shift | six(at + 1) >> (6 - shift)));
+        }
+    }
+    return std::nullopt;
+}
+
+namespace {
+
+/// What `od -c` prints for a byte.
+std::optional<std::uint8_t> cell_of_od(std::string_view cell) {
+    cell = trimmed(cell);
+    if (cell.size() <= 1) return static_cast<std::uint8_t>(cell.empty() ? ' ' : cell.front());
+    if (cell.front() == '\\') {
+        constexpr std::string_view letters = "0abtnvfr", values{"\0\a\b\t\n\v\f\r", 8};
+        const auto at = cell.size() == 2 ? letters.find(cell[1]) : letters.npos;
+        if (at == letters.npos) return std::nullopt;
+        return static_cast<std::uint8_t>(values[at]);
+    }
+    std::uint8_t value = 0;
+    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value, 8);
+    if (error != std::errc{} || end != cell.data() + cell.size() || cell.size() != 3) return std::nullopt;
+    return value;
+}
+
+}  // namespace
+
+std::optional<DecodedText> cells_of_od(std::string_view text) {
+    constexpr std::size_t address_digits = 7, cell_size = 4, least_bytes = 16, most_bytes = std::size_t{1} << 24;
+    DecodedText out{"characters and octal digits, as od -c prints bytes", {}};
+    std::string_view cells;                  // of the line before
+    std::optional<std::size_t> from, first;  // its address
+    std::size_t width = 16, escapes = 0;
+    bool repeats = false;
+    for (; !text.empty(); text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1)) {
+        const std::string_view line = text.substr(0, text.find('\n'));
+        if (line.empty() || line == "*") {
+            repeats |= !line.empty();
+            continue;
+        }
+        std::size_t to = 0;
+        const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), to, 8);
+        if (error != std::errc{} || end < line.data() + address_digits || (from && to <= *from)) return std::nullopt;
+        if (!first) first = to;
+        if (to - *first > most_bytes) return std::nullopt;
+        if (from) {
+            if (!repeats) width = to - *from;
+            if (cells.size() > width * cell_size) return std::nullopt;
+            for (std::size_t at = *from; at < to; ++at) {
+                const std::size_t cell = (at - *from) % width * cell_size;
+                const auto byte = cell_of_od(cells.substr(std::min(cell, cells.size()), cell_size));
+                if (!byte) return std::nullopt;
+                out.bytes.push_back(*byte);
+            }
+            escapes += static_cast<std::size_t>(std::count(cells.begin(), cells.end(), '\\'));
+        }
+        from = to;
+        cells = line.substr(static_cast<std::size_t>(end - line.data()));
+        repeats = false;
+    }
+    if (!trimmed(cells).empty() || out.bytes.size() < least_bytes || escapes == 0) return std::nullopt;
+    return out;
+}
+
 }  // namespace waymark::doctor

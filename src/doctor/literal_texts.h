@@ -1,4 +1,5 @@
-/// Bytes that programs write as text in other forms than columns of digits: lists of a language, tables, base64.
+/// Bytes that programs write as text in other forms than columns of digits: lists of a language, tables, base64,
+/// characters.
 #pragma once
 
 #include <optional>
@@ -36,5 +37,12 @@ namespace waymark::doctor {
 /// (RFC 4648), also as the longest string of an object of JSON. nullopt: the text is something else, or has fewer than
 /// 64 bytes.
 [[nodiscard]] std::optional<DecodedText> base64(std::string_view text);
+
+/// The bytes of uuencode: lines that begin with a character for their length, between `begin 644 NAME` and `end`.
+[[nodiscard]] std::optional<DecodedText> uuencoded(std::string_view text);
+
+/// The bytes of `od -c`: an octal address in each line, and cells of four characters, each a character, an escape or
+/// three octal digits. Lines may lack the spaces at their end.
+[[nodiscard]] std::optional<DecodedText> cells_of_od(std::string_view text);
 
 }  // namespace waymark::doctor

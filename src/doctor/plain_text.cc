@@ -1,6 +1,8 @@
 #include "plain_text.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -107,6 +109,52 @@ void remove_times(std::string& text) {
     text = std::move(out);
 }
 
+/// Removes the marks of a quotation, `> `, where a mail program put them before most lines.
+void remove_quotation(std::string& text) {
+    std::size_t lines = 0, quoted = 0;
+    for (std::size_t at = 0; at < text.size(); at = std::min(text.find('\n', at), text.size() - 1) + 1) {
+        lines += text[at] != '\n' ? 1 : 0;
+        quoted += text[at] == '>' ? 1 : 0;
+    }
+    if (quoted < 2 || quoted * 4 < lines * 3) return;
+    std::string out;
+    bool begins = true;
+    for (const char c : text) {
+        if (!begins || (c != '>' && c != ' ')) out.push_back(c);
+        begins = c == '\n' || (begins && (c == '>' || c == ' '));
+    }
+    text = std::move(out);
+}
+
+/// Removes the tags of a page, and writes its entities as characters.
+void remove_tags(std::string& text) {
+    constexpr std::size_t head = 4096;
+    constexpr std::array tags{"<html"sv, "<pre"sv, "<body"sv, "<!DOCTYPE"sv, "<HTML"sv, "<PRE"sv, "<code"sv};
+    const std::string_view begins = std::string_view(text).substr(0, head);
+    if (std::none_of(tags.begin(), tags.end(), [&](std::string_view tag) { return begins.find(tag) != begins.npos; }))
+        return;
+    constexpr std::array<std::pair<std::string_view, char>, 5> entities{
+        {{"&lt;", '<'}, {"&gt;", '>'}, {"&amp;", '&'}, {"&quot;", '"'}, {"&nbsp;", ' '}}};
+    std::string out;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        const char next = at + 1 < text.size() ? text[at + 1] : ' ';
+        const bool tag =
+            text[at] == '<' && (next == '/' || next == '!' || std::isalpha(static_cast<unsigned char>(next)) != 0);
+        if (tag) {
+            const std::size_t end = std::min(text.find('>', at), text.size() - 1);
+            if (text.compare(at, 3, "<br") == 0) out.push_back('\n');
+            at = end;
+            continue;
+        }
+        const auto* const entity = std::find_if(entities.begin(), entities.end(), [&](const auto& e) {
+            return text.compare(at, e.first.size(), e.first) == 0;
+        });
+        out.push_back(entity == entities.end() ? text[at] : entity->second);
+        if (entity != entities.end()) at += entity->first.size() - 1;
+    }
+    text = std::move(out);
+}
+
 }  // namespace
 
 std::optional<std::string> plain_text(Bytes bytes) {
@@ -120,6 +168,8 @@ std::optional<std::string> plain_text(Bytes bytes) {
     if (text->find_first_of("\x1b\a\b") != text->npos) remove_control(*text);
     if (text->size() < least_bytes || !is_utf8(*text)) return std::nullopt;
     if (text->find('\r') != text->npos) end_lines(*text);
+    remove_tags(*text);
+    remove_quotation(*text);
     remove_times(*text);
     return text;
 }

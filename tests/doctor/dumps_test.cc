@@ -615,6 +615,33 @@ TEST_F(Dumps, IdleUnitsAreOneNote) {
     }
 }
 
+// Texts of which the bytes cannot be had are named.
+TEST_F(Dumps, ATextWithoutTheBytesSaysWhatItIs) {
+    const auto named = [&](const std::string& text) {
+        EXPECT_EQ(no_trace(characters(text)), "text");
+        return examined(characters(text)).findings.front().found;
+    };
+    std::string lines = "$timescale 1 us $end\n$var wire 1 ! swo $end\n$enddefinitions $end\n";
+    for (unsigned i = 0; i < 200; ++i) lines += "#" + std::to_string(i * 10) + "\n" + (i % 3 == 0 ? "1!\n" : "0!\n");
+    EXPECT_NE(named(lines).find("levels of lines over time (VCD)"), std::string::npos);
+    EXPECT_NE(named("0000000 nul nul nul nul nul nul nul nul nul nul nul nul soh nul nul eot\n").find("od -a"),
+              std::string::npos);
+}
+
+// A file whose bytes look like frames of an unknown source, and end within one.
+TEST_F(Dumps, WhatIsNotRecognisedIsNotCalledCut) {
+    FileBytesOf bytes;
+    std::mt19937 random(1);
+    for (std::size_t i = 0; i < 1000; ++i)
+        bytes.push_back(static_cast<std::uint8_t>(i % 16 == 0    ? 0x21U
+                                                  : i % 16 == 15 ? 0U
+                                                                 : random() & (i % 2 == 0 ? 0xfeU : 0xffU)));
+    const ExaminationReport report = examined(bytes);
+    EXPECT_FALSE(report.recognised);
+    EXPECT_FALSE(report.cut);
+    for (const CaptureFinding& f : report.findings) EXPECT_EQ(f.kind, "no-synchronisation");
+}
+
 // For a dump shorter than the distance between two synchronisations, the finding gives this reason.
 TEST_F(Dumps, WithoutASynchronisationSaysSo) {
     FileBytesOf trace = stream("f7 db ", 200);
@@ -730,6 +757,60 @@ std::string base64_of(const FileBytesOf& bytes, std::size_t width, std::string_v
     return out;
 }
 
+/// The lines of od for these bytes, 16 in each: the address, and each number as `number` prints it.
+std::string od_of(const FileBytesOf& bytes, std::size_t size, auto&& number) {
+    const auto octal = [](std::size_t value) {
+        std::string out(7, '0');
+        for (std::size_t at = 7; at-- > 0; value /= 8) out[at] = static_cast<char>('0' + value % 8);
+        return out + " ";
+    };
+    std::string out;
+    for (std::size_t at = 0; at < bytes.size(); at += 16) {
+        out += octal(at);
+        for (std::size_t i = at; i < std::min(at + 16, bytes.size()); i += size)
+            out += " " + number(bytes[i] + (size == 2 ? bytes[i + 1] * 256U : 0U));
+        out += "\n";
+    }
+    return out + octal(bytes.size()) + "\n";
+}
+
+/// A cell of `od -c`, behind its space.
+std::string cell_of(unsigned value) {
+    constexpr std::string_view escapes{"\0\a\b\t\n\v\f\r", 8}, letters = "0abtnvfr";
+    if (const auto at = escapes.find(static_cast<char>(value)); at != escapes.npos)
+        return std::string(" \\") + letters[at];
+    if (value >= ' ' && value <= '~') return std::string("  ") + static_cast<char>(value);
+    std::string out;
+    for (const unsigned shift : {6U, 3U, 0U}) out += static_cast<char>('0' + (value >> shift & 7U));
+    return out;
+}
+
+std::string uuencode_of(const FileBytesOf& bytes) {
+    constexpr std::size_t line = 45;
+    const auto six = [](unsigned value) {
+        return static_cast<char>((value & 0x3fU) == 0 ? '`' : ' ' + (value & 0x3fU));
+    };
+    std::string out;
+    for (std::size_t at = 0; at < bytes.size(); at += line) {
+        const std::size_t end = std::min(at + line, bytes.size());
+        out += six(static_cast<unsigned>(end - at));
+        for (std::size_t i = at; i < end; i += 3) {
+            unsigned value = 0;
+            for (std::size_t k = i; k < i + 3; ++k) value = value << 8 | (k < end ? bytes[k] : 0U);
+            for (const unsigned shift : {18U, 12U, 6U, 0U}) out += six(value >> shift);
+        }
+        out += "\n";
+    }
+    return out;
+}
+
+std::string each_line(const std::string& text, const std::string& before, const std::string& behind) {
+    std::string out = before;
+    for (std::size_t at = 0; at < text.size(); ++at)
+        out += text[at] != '\n' ? std::string(1, text[at]) : behind + "\n" + (at + 1 < text.size() ? before : "");
+    return out;
+}
+
 // What scripts print of a buffer that they read: lists, literals and base64.
 TEST_F(Dumps, ListsOfALanguageAndBase64AreReadAsTheTrace) {
     FileBytesOf bytes = stream("f7 db ", 60);
@@ -758,6 +839,10 @@ TEST_F(Dumps, ListsOfALanguageAndBase64AreReadAsTheTrace) {
             od += "  >fe 7\"ab<\n";  // characters that are digits, too
         }
     }
+    // Behind an address od prints one space.
+    std::string cells = od_of(bytes, 1, [](unsigned value) { return cell_of(value); });
+    constexpr std::size_t address = 7;
+    for (std::size_t at = 0; at < cells.size(); at = cells.find('\n', at) + 1) cells.erase(at + address, 1);
     std::string literal = "b'";
     for (const std::uint8_t byte : bytes)
         literal += byte == 0      ? std::string("\\x00")
@@ -782,6 +867,11 @@ TEST_F(Dumps, ListsOfALanguageAndBase64AreReadAsTheTrace) {
           {"base64", base64_of(bytes, 76)},
           {"base64 in one line", base64_of(bytes, 1 << 20)},
           {"base64 for names of files", base64_of(bytes, 64, "-_")},
+          {"uuencode", "Here it is.\n\nbegin 644 etb.bin\n" + uuencode_of(bytes) + "`\nend\n"},
+          {"od -c", cells},
+          {"od -t x1z in a mail", "A quotation:\n" + each_line(od, "> ", "")},
+          {"od -t x1z in a page", "<html><body><pre>" + od + "</pre></body></html>\n"},
+          {"od -t x1z in lines of a page", "<!DOCTYPE html>\n" + each_line(od, "<code>", "</code>")},
           {"base64 of uuencode", "begin-base64 644 etb.bin\n" + base64_of(bytes, 60) + "====\n"}}) {
         SCOPED_TRACE(what);
         const ExaminationReport report = examined(characters(text));
@@ -792,29 +882,27 @@ TEST_F(Dumps, ListsOfALanguageAndBase64AreReadAsTheTrace) {
         ASSERT_FALSE(report.findings.empty());
         EXPECT_EQ(report.findings.front().kind, "text-of-bytes");
     }
+    // The bits of each byte as a line of another order or level gives them.
+    FileBytesOf turned = bytes, inverted = bytes;
+    for (std::uint8_t& byte : inverted) byte = static_cast<std::uint8_t>(~byte);
+    for (std::uint8_t& byte : turned) {
+        unsigned value = 0;
+        for (unsigned bit = 0; bit < 8; ++bit) value = value << 1 | (byte >> bit & 1U);
+        byte = static_cast<std::uint8_t>(value);
+    }
+    for (const FileBytesOf& read : {turned, inverted}) {
+        const ExaminationReport report = examined(read);
+        ASSERT_NE(report.buffers.front().decoded, nullptr) << report.verdict;
+        EXPECT_EQ(*report.buffers.front().decoded, bytes);
+        EXPECT_EQ(report.findings.front().kind, "byte-order");
+    }
     // What only looks like them.
+    EXPECT_EQ(no_trace(characters("begin 644 a\nwith a sentence, and others,\nand end\n")), "text");
     EXPECT_EQ(no_trace(characters("[1, 2, 3]\n")), "text");
     EXPECT_EQ(no_trace(characters("The list (see below) has [1, 2, 3, four] and more.\n")), "text");
     EXPECT_EQ(no_trace(characters("b'ends in the middle of \\x0")), "text");
     EXPECT_EQ(no_trace(characters("AbsolutelyNoBase64ButALongWordOfFortyCharactersOrMore+/AndSoOn\nshort\nwords\n")),
               "text");
-}
-
-/// The lines of od for these bytes, 16 in each: the address, and each number as `number` prints it.
-std::string od_of(const FileBytesOf& bytes, std::size_t size, auto&& number) {
-    const auto octal = [](std::size_t value) {
-        std::string out(7, '0');
-        for (std::size_t at = 7; at-- > 0; value /= 8) out[at] = static_cast<char>('0' + value % 8);
-        return out + " ";
-    };
-    std::string out;
-    for (std::size_t at = 0; at < bytes.size(); at += 16) {
-        out += octal(at);
-        for (std::size_t i = at; i < std::min(at + 16, bytes.size()); i += size)
-            out += " " + number(bytes[i] + (size == 2 ? bytes[i + 1] * 256U : 0U));
-        out += "\n";
-    }
-    return out + octal(bytes.size()) + "\n";
 }
 
 // od without options prints words of 16 bits in octal digits, and addresses that advance by 20.

@@ -11,7 +11,9 @@ without it, one of each kind is made. WAYMARK_SEED (1) decides offsets, lengths,
 `dumps_test.py WAYMARK SOURCE --keep FOLDER` leaves the files there, and prints the matrix.
 """
 import base64
+import binascii
 import collections
+import html
 import json
 import os
 import pathlib
@@ -163,6 +165,16 @@ class Maker:
             data = f"{source!r}\n".encode()
         elif how == "base64":
             data = base64.encodebytes(source)
+        elif how == "uuencode":
+            data = b"begin 644 etb.bin\n" + b"".join(binascii.b2a_uu(source[at:at + 45]) for at in range(0, len(source), 45)) + b"`\nend\n"
+        elif how == "od -c":
+            data = run("od", "-c", "-v", input=source).stdout
+        elif how == "mail":
+            data = b"On Monday somebody wrote:\n" + b"".join(b"> " + line + b"\n" for line in xxd(source).splitlines())
+        elif how == "page":
+            data = b"<html><body><pre>" + html.escape(xxd(source).decode()).encode() + b"</pre></body></html>\n"
+        elif how == "bits reversed":
+            data = bytes(int(f"{b:08b}"[::-1], 2) for b in source)
         elif how == "bits":
             data = ("\n".join(f"{b:08b}" for b in source) + "\n").encode()
         return data, Dump(f"flow, {how}", protocol, facts, image)
@@ -185,12 +197,18 @@ class Maker:
                 "floats": lambda: b"".join(struct.pack("<f", self.draw.gauss(0, 10)) for _ in range(size // 4)),
                 "small numbers": lambda: b"".join(struct.pack("<Q", self.draw.randrange(1, 4096)) for _ in range(size // 8)),
                 "pointers": lambda: b"".join(struct.pack("<Q", 0x555555554000 + 8 * self.draw.randrange(9999)) for _ in range(size // 8)),
+                "VCD": self.levels,
                 "zip": self.zip,
                 "png": lambda: b"\x89PNG\r\n\x1a\n" + bytes(byte() for _ in range(size)),
                 "pdf": lambda: b"%PDF-1.7\n" + bytes(byte() for _ in range(size)),
                 "xz": lambda: b"\xfd7zXZ\0" + bytes(byte() for _ in range(size)),
                 "sqlite": lambda: b"SQLite format 3\0" + bytes(byte() for _ in range(size))}[how]()
         return data, Dump(f"no trace, {how}", None, {}, None)
+
+    def levels(self):
+        """A line of a logic analyser."""
+        changes = "".join(f"#{at * 10}\n{self.draw.randrange(2)}!\n" for at in range(2000))
+        return f"$timescale 1 us $end\n$var wire 1 ! swo $end\n$enddefinitions $end\n{changes}".encode()
 
     def zip(self):
         path = self.folder / "a.zip"
@@ -253,10 +271,10 @@ class Maker:
 
     KINDS = ([("flow", h) for h in ("frames", "source", "wrapped", "headless", "inside a frame", "short", "damaged",
                                     "damaged head", "padded", "idle port", "words swapped", "xxd", "hexdump -C",
-                                    "debugger words", "coe", "SystemVerilog", "bits", "list", "literal", "base64", "frames",
+                                    "debugger words", "coe", "SystemVerilog", "bits", "list", "literal", "base64", "uuencode", "od -c", "mail", "page", "bits reversed", "frames",
                                     "source")] +
              [("nothing", h) for h in ("erased", "zeros", "one byte", "pattern", "idle port", "half syncs", "noise", "SRAM",
-                                       "text", "log", "program", "counter", "floats", "small numbers", "pointers", "zip", "png", "pdf", "xz", "sqlite")] +
+                                       "text", "log", "program", "counter", "floats", "small numbers", "pointers", "VCD", "zip", "png", "pdf", "xz", "sqlite")] +
              [("samples", ""), ("counters", "as written"), ("counters", "swapped")] +
              [("cortex_m", h) for h in ("MTB", "MTB with its program", "MTB, words of gdb", "SWO", "SWO, cut head", "SWO in frames",
                                         "SWO in frames with syncs, bytes lost") if COMPILES])
