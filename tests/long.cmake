@@ -102,10 +102,12 @@ set_tests_properties(long.examples PROPERTIES SKIP_RETURN_CODE 77)
 waymark_long_test(debian "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/record/debian_test.py $<TARGET_FILE:waymark>
     ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/debian-arm64)
 set_tests_properties(long.debian PROPERTIES SKIP_RETURN_CODE 77)
-# Debian 13's lcov, which apt downloads; without a mirror it is skipped.
+# Debian 13's lcov, and programs of Debian's sources, which apt downloads; without a mirror they are skipped.
 waymark_long_test(lcov "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/exports/coverage_test.py $<TARGET_FILE:waymark>
     ${PROJECT_SOURCE_DIR} --lcov ${PROJECT_BINARY_DIR}/lcov)
-set_tests_properties(long.lcov PROPERTIES SKIP_RETURN_CODE 77)
+waymark_long_test(pgo_programs "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/exports/pgo_programs_test.py
+    $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/pgo-programs)
+set_tests_properties(long.lcov long.pgo_programs PROPERTIES SKIP_RETURN_CODE 77)
 # Pages of all headers and guides, without a warning and with links that lead somewhere.
 waymark_long_test(docs "" ${PROJECT_SOURCE_DIR}/scripts/docs)
 # Debian packages, built twice and compared, in a new Debian 12; without root and a mirror it is skipped.
