@@ -60,6 +60,16 @@ inline constexpr std::array<follow::WaitingRow, 64> atom_rows = [] {
     return all;
 }();
 
+/// A cycle count as a number: the cycles, whether they are known, and the threshold.
+[[nodiscard]] WM_INLINE follow::PackedCount pack(const element::CycleCount& e) {
+    return {e.cycles.value_or(0) | std::uint64_t{e.cycles.has_value()} << 32 | std::uint64_t{e.threshold} << 33};
+}
+[[nodiscard]] WM_INLINE element::CycleCount unpack(const follow::PackedCount& e) {
+    element::CycleCount out{std::nullopt, static_cast<std::uint32_t>(e.value >> 33)};
+    if ((e.value >> 32 & 1U) != 0) out.cycles = static_cast<std::uint32_t>(e.value);
+    return out;
+}
+
 template <class Out>
 class Machine {
     using Waiting = follow::Waiting<Element>;
@@ -301,7 +311,7 @@ private:
             const std::uint64_t excess = depth > config_.max_speculation ? depth - config_.max_speculation : 0;
             if (waiting_.size() > most_waiting) waiting_.settle(Deliver{committed_});
             possible = possible && waiting_.size() <= most_waiting && waiting_.commit(std::max(request.commit, excess));
-            if (possible && request.count) waiting_.add_before_waiting(at.first, *request.count);
+            if (possible && request.count) waiting_.add_before_waiting(at.first, pack(*request.count));
             possible = possible && waiting_.cancel(request.cancel) && (!request.mispredict || waiting_.mispredict());
             if (possible) deliver_waiting();
         }
@@ -338,21 +348,19 @@ private:
     static_assert(most_plain_bytes >= 18 &&
                   most_plain_bytes >= LongSourceAddress::info.max_bytes + LongAddress::info.max_bytes);
 
-    using Times = wire::PacketList<CycleCountF1, CycleCountF3, CycleCountF2, Timestamp>;
-
     /// Whether an address comes next, possibly after a cycle count.
     template <bool times>
     [[nodiscard]] WM_INLINE bool address_follows(const std::uint8_t* at) const {
         if (is_address(*at)) return true;
         if constexpr (!times) return false;
-        const PlainCount count = PlainCount::at(at, config_);
+        const PlainCount count = PlainCount::at(at, assembler_.packets(), config_);
         return count.bytes != 0 && is_address(at[count.bytes]);
     }
     /// Converts the cycle count or timestamp at `at` to an event. Returns its size, or 0 if there is none.
     /// Precondition: direct_.
     template <class Run>
     WM_INLINE unsigned take_time(const std::uint8_t* at, Run& run) {
-        const PlainCount count = PlainCount::at(at, config_);
+        const PlainCount count = PlainCount::at(at, assembler_.packets(), config_);
         if (count.bytes != 0) {
             const std::uint32_t threshold = assembler_.packets().threshold();
             if (count.known) [[likely]]
@@ -624,8 +632,9 @@ private:
                     ++further_bytes;
                 } else {
                     waiting_.added({row, depth, undelivered});
-                    std::size_t bytes = take_wrong_path(at, end, offset);
-                    if (bytes == 0) bytes = take_waiting_time(at, end, offset);
+                    static_assert(Timestamp::info.value < 0x20 && CycleCountF3::info.value < 0x20);
+                    const std::size_t bytes =
+                        header < 0x20 ? take_waiting_time(at, end, offset) : take_wrong_path(at, end, offset);
                     goes_on = bytes != 0;
                     if (!goes_on) break;
                     at += bytes;
@@ -668,18 +677,20 @@ private:
     /// Handles a cycle count or timestamp. Returns its size; 0 if there is none, or if it commits more elements than
     /// exist; then nothing was done.
     [[gnu::noinline]] std::size_t take_waiting_time(const std::uint8_t* at, const std::uint8_t* end, Offset offset) {
-        bool possible = true;
-        const auto take = [&](const auto& p, std::size_t) {
-            if constexpr (!std::is_same_v<std::decay_t<decltype(p)>, Timestamp>)
-                possible = assembler_.packets().count(p).commit.value_or(0) <= waiting_.depth();
-            if (!possible) return;
+        const PacketState& packets = assembler_.packets();
+        if (const PlainCount count = PlainCount::at(at, packets, config_); count.bytes != 0) {
+            if (!waiting_.commit(count.commit)) return 0;
+            element::CycleCount element{std::nullopt, packets.threshold()};
+            if (count.known) element.cycles = count.count + packets.threshold();
+            waiting_.add_before_waiting(offset, pack(element));
+            return count.bytes;
+        }
+        const auto take = [&](const Timestamp& p, std::size_t) {
             Queue queue{*this};
-            const Request request = assembler_(p, offset, queue);
-            (void)waiting_.commit(request.commit);
-            if (request.count) waiting_.add_before_waiting(offset, *request.count);
+            (void)assembler_(p, offset, queue);
         };
-        const Parsed parsed = wire::Dispatch<Times>::parse(Bytes(at, end), take, config_);
-        return possible && parsed.step == Step::ok ? parsed.bytes : 0;
+        const Parsed parsed = wire::Dispatch<wire::PacketList<Timestamp>>::parse(Bytes(at, end), take, config_);
+        return parsed.step == Step::ok ? parsed.bytes : 0;
     }
 
     /// Delivers due elements.
@@ -695,6 +706,7 @@ private:
         void operator()(Offset at, const follow::PackedAddress& a) const {
             committed.commit(at, element::Address{unpack(a.value)});
         }
+        void operator()(Offset at, const follow::PackedCount& count) const { committed.commit(at, unpack(count)); }
         void operator()(Offset at, const Element& element) const { committed(at, element); }
     };
     /// take_plain for rows that are due: handles as many as links allow. Precondition: follows_links(), and rows wait.
@@ -755,6 +767,9 @@ private:
                     ++row;
                     break;
                 }
+                if (row[1].is == Is::outcomes && row[1].weight <= due) run.goes_on_at(now);
+            } else if (row->is == Is::packed_count) {
+                run.event(row->at, flow_of(unpack(follow::PackedCount{row->value})));
                 if (row[1].is == Is::outcomes && row[1].weight <= due) run.goes_on_at(now);
             } else {
                 break;

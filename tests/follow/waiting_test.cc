@@ -17,13 +17,15 @@ using Plain = Uncommitted<std::string>;
 using Queue = Waiting<std::string>;
 using Kind = Queue::Kind;
 
-/// Delivered elements with their offsets: E, N, and elements by their names; packed addresses as #value.
+/// Delivered elements with their offsets: E, N, and elements by their names; packed addresses as #value, counts as
+/// +value.
 struct Delivered {
     std::string text;
     void operator()(Offset at, const Outcomes& o) {
         for (unsigned i = 0; i < o.count; ++i) word(at, (o.e >> i & 1) != 0 ? "E" : "N");
     }
     void operator()(Offset at, const PackedAddress& a) { word(at, "#" + std::to_string(a.value)); }
+    void operator()(Offset at, const PackedCount& c) { word(at, "+" + std::to_string(c.value)); }
     void operator()(Offset at, const std::string& name) { word(at, name); }
 
 private:
@@ -194,6 +196,7 @@ TEST(Waiting, AnInnerLoopPutsAndTakesRows) {
     EXPECT_EQ(queue.rows_end() - first, 3);
     EXPECT_NE(queue.rows_end()->is, WaitingRow::Is::outcomes);
     EXPECT_NE(queue.rows_end()->is, WaitingRow::Is::packed_address);
+    EXPECT_NE(queue.rows_end()->is, WaitingRow::Is::packed_count);
     queue.taken(first + 1, 0);
     EXPECT_EQ(queue.first(), Offset{2});
     EXPECT_EQ(delivered(queue), "");
@@ -246,6 +249,11 @@ TEST(Waiting, DoesWhatUncommittedDoes) {
                     const bool fits = plain.commit(5 * count, expected);
                     ASSERT_EQ(queue.commit(5 * count), fits);
                     if (!fits || random.half()) break;
+                    if (random.half()) {
+                        plain.add_before_waiting({i}, "+" + name);
+                        queue.add_before_waiting({i}, PackedCount{i});
+                        break;
+                    }
                     plain.add_before_waiting({i}, name);
                     queue.add_before_waiting({i}, name);
                     break;

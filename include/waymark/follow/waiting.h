@@ -31,12 +31,17 @@ struct PackedAddress {
     std::uint64_t value{};
 };
 
+/// A cycle count in the queue, which nothing cancels, packed in the same way.
+struct PackedCount {
+    std::uint64_t value{};
+};
+
 /// An element of the queue.
 struct WaitingRow {
-    enum class Is : std::uint32_t { p0, address, dropped, kept, outcomes, unseen, packed_address };
+    enum class Is : std::uint32_t { p0, address, dropped, kept, outcomes, unseen, packed_address, packed_count };
 
-    /// For outcomes: bit i is the i-th, counted from the oldest, and a 1 comes after the newest. For an address: the
-    /// packed address. Otherwise the slot with the element.
+    /// For outcomes: bit i is the i-th, counted from the oldest, and a 1 comes after the newest. For an address or a
+    /// count: the packed one. Otherwise the slot with the element.
     std::uint64_t value{};
     Is is{};
     std::uint32_t weight{};  ///< P0 elements
@@ -44,6 +49,8 @@ struct WaitingRow {
 
     /// Whether it contains outcomes, or unseen P0 elements, which may be outcomes.
     [[nodiscard]] bool holds_outcomes() const { return is == Is::outcomes || is == Is::unseen; }
+    /// Whether it stays when elements around it are cancelled.
+    [[nodiscard]] bool is_kept() const { return is == Is::kept || is == Is::packed_count; }
     [[nodiscard]] static constexpr WaitingRow of(const Outcomes& outcomes, Offset at) {
         return {coded(outcomes.e, outcomes.count), Is::outcomes, outcomes.count, at};
     }
@@ -57,7 +64,7 @@ struct WaitingRow {
     }
 };
 
-/// `T`: an element of the protocol that is neither an outcome nor a packed address; rare.
+/// `T`: an element of the protocol that is neither an outcome nor packed; rare.
 template <class T>
 class Waiting {
     using Row = WaitingRow;
@@ -84,31 +91,12 @@ public:
     void add_before_waiting(Offset at, T element) {
         (void)room(2);
         add(at, Kind::kept, std::move(element));
-        if (depth_ == 0) return;
-        const Row added = rows_[tail_ - 1];
-        std::size_t to = tail_ - 1;
-        std::uint64_t waits = depth_;
-        while (waits != 0 && rows_[to - 1].weight <= waits) waits -= rows_[--to].weight;
-        const auto place = [&](std::size_t i) { return rows_.begin() + static_cast<std::ptrdiff_t>(i); };
-        if (waits == 0) {
-            std::move_backward(place(to), place(tail_ - 1), place(tail_));
-            rows_[to] = added;
-            return;
-        }
-        // The oldest outcomes of this row are committed.
-        Row& older = rows_[to - 1];
-        const auto due = older.weight - static_cast<std::uint32_t>(waits);
-        Row newer = older;
-        newer.weight = static_cast<std::uint32_t>(waits);
-        older.weight = due;
-        if (older.is == Is::outcomes) {
-            newer.value >>= due;
-            older.value = Row::coded(older.value, due);
-        }
-        std::move_backward(place(to), place(tail_ - 1), place(tail_ + 1));
-        rows_[to] = added;
-        rows_[to + 1] = newer;
-        ++tail_;
+        move_before_waiting();
+    }
+    void add_before_waiting(Offset at, const PackedCount& count) {
+        (void)room(2);
+        push({count.value, Is::packed_count, 0, at});
+        move_before_waiting();
     }
     /// Adds P0 elements from before the synchronisation point, for which only their number is known.
     void add_unseen(Offset at, std::uint32_t count) {
@@ -146,7 +134,7 @@ public:
             count -= row.weight;
             --from;
         }
-        remove_from(from, [](const Row& row) { return row.is != Is::kept; });
+        remove_from(from, [](const Row& row) { return !row.is_kept(); });
         return true;
     }
     /// Inverts the newest outcome, even if it was committed; addresses after it belong to the wrong path and are
@@ -179,7 +167,7 @@ public:
         }
         due_ -= held_;
     }
-    /// Delivers due and released elements, by `deliver(at, outcomes)`, `deliver(at, packed address)` and `deliver(at,
+    /// Delivers due and released elements, by `deliver(at, outcomes)`, `deliver(at, packed)` and `deliver(at,
     /// element)`, which must not add to the queue.
     template <class Deliver>
     void deliver(Deliver&& deliver) {
@@ -221,7 +209,7 @@ public:
     std::uint64_t discard(Deliver&& deliver) {
         settle(deliver);
         for (; head_ != tail_; ++head_)
-            if (rows_[head_].is == Is::kept) give(rows_[head_], deliver);
+            if (rows_[head_].is_kept()) give(rows_[head_], deliver);
         slots_.clear();
         free_.clear();
         return std::exchange(depth_, 0);
@@ -250,7 +238,7 @@ public:
         due_ = now.undelivered - now.depth;
         held_ = 0;
     }
-    /// The first row. The last one is followed by one that is neither outcomes nor a packed address.
+    /// The first row. The last one is followed by one that is neither outcomes nor packed.
     [[nodiscard]] Row* rows() {
         rows_[tail_].is = Is::p0;
         return rows_.data() + head_;
@@ -271,6 +259,30 @@ private:
         *room(1).row = row;
         ++tail_;
         depth_ += row.weight;
+    }
+    /// Moves the last row. Precondition: it has no P0 element, and there is room for another one.
+    void move_before_waiting() {
+        const Row added = rows_[tail_ - 1];
+        std::size_t to = tail_ - 1;
+        std::uint64_t waits = depth_;
+        for (; waits != 0 && rows_[to - 1].weight <= waits; --to) {
+            waits -= rows_[to - 1].weight;
+            rows_[to] = rows_[to - 1];
+        }
+        rows_[to] = added;
+        if (waits == 0) return;
+        // The oldest outcomes of the row before it are committed.
+        const auto place = [&](std::size_t i) { return rows_.begin() + static_cast<std::ptrdiff_t>(i); };
+        std::move_backward(place(to + 1), place(tail_), place(tail_ + 1));
+        ++tail_;
+        Row& older = rows_[to - 1];
+        Row& newer = rows_[to + 1] = older;
+        const auto due = older.weight - static_cast<std::uint32_t>(waits);
+        newer.weight = static_cast<std::uint32_t>(waits);
+        older.weight = due;
+        if (older.is != Is::outcomes) return;
+        newer.value >>= due;
+        older.value = Row::coded(older.value, due);
     }
     /// Each row moves at most once for each row added since.
     void make_room(std::size_t count) {
@@ -308,6 +320,7 @@ private:
                 return deliver(row.at, Outcomes{static_cast<std::uint32_t>(row.value) & low_bits(row.weight),
                                                 static_cast<std::uint8_t>(row.weight)});
             case Is::packed_address: return deliver(row.at, PackedAddress{row.value});
+            case Is::packed_count: return deliver(row.at, PackedCount{row.value});
             case Is::unseen: return;
             default: break;
         }
