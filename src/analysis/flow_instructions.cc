@@ -14,10 +14,11 @@ FlowInstructions::FlowInstructions(FlowFunctions& functions) : functions_(functi
 FlowInstructions::Code* FlowInstructions::code_at(const FlowStream& s, const isa::Space& space, std::uint64_t address,
                                                   isa::Isa isa) {
     const CodeKey key{address, isa};
-    if (const auto known = found_.find(key); known != found_.end()) return &code_[known->second];
+    if (const std::uint32_t known = number_found_.find(key); known != Numbers::none) return &code_[known];
     const auto found = isa::decode_at(s.sink->code().memory(), space, {address}, isa, s.decode);
     if (!found) return nullptr;
-    found_.emplace(key, static_cast<std::uint32_t>(code_.size()));
+    number_found_.add(key, static_cast<std::uint32_t>(code_.size()));
+    found_.push_back(key);
     Code& code = code_.emplace_back();
     code.what = *found;
     code.function = functions_.at(address);
@@ -105,8 +106,8 @@ void FlowInstructions::find_rest(const CodeFunction& function, const FlowStream&
 }
 
 bool FlowInstructions::may_walk_to(const CodeKey& to, const CodeFunction& function) {
-    const auto known = found_.find(to);
-    const Code* const code = known == found_.end() ? nullptr : &code_[known->second];
+    const std::uint32_t known = number_found_.find(to);
+    const Code* const code = known == Numbers::none ? nullptr : &code_[known];
     if (code != nullptr ? code->walked || code->function != function : functions_.at(to.first) != function)
         return false;
     return functions_.symbols().contents({to.first}) != image::Contents::data;
@@ -119,7 +120,7 @@ std::map<std::uint64_t, FlowInstructions::Listed>::const_iterator FlowInstructio
     if (behind == listed_.begin()) return listed_.end();
     const auto found = std::prev(behind);
     if (key.first >= found->second.end) return listed_.end();
-    return key.first >= found->second.known_end || found_.contains(key) ? found : listed_.end();
+    return key.first >= found->second.known_end || number_found_.find(key) != Numbers::none ? found : listed_.end();
 }
 
 void FlowInstructions::add_listed(std::uint64_t first, Listed stretch) {
@@ -148,8 +149,12 @@ FlowInstructions::Successors FlowInstructions::successors(const CodeKey& key, co
 }
 
 void FlowInstructions::number_code() {
-    std::vector<std::pair<CodeKey, std::uint32_t>> order(found_.begin(), found_.end());
+    std::vector<std::pair<CodeKey, std::uint32_t>> order;
+    order.reserve(found_.size());
+    for (const CodeKey& key : found_) order.emplace_back(key, static_cast<std::uint32_t>(order.size()));
     std::sort(order.begin(), order.end());
+    list_.reserve(order.size());
+    keys_.reserve(order.size());
     std::vector<std::uint32_t>* of = nullptr;
     for (const auto& [key, index] : order) {
         Code& code = code_[index];
@@ -159,7 +164,8 @@ void FlowInstructions::number_code() {
         list_.push_back(&code);
         keys_.push_back(key);
     }
-    found_.clear();
+    found_ = {};
+    number_found_ = {};
 }
 
 /// Only lost flow asks for the ways between instructions.

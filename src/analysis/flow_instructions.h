@@ -9,7 +9,6 @@
 #include <optional>
 #include <set>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -80,11 +79,40 @@ private:
     [[nodiscard]] std::map<std::uint64_t, Listed>::const_iterator listed_at(const CodeKey& key) const;
     void add_listed(std::uint64_t first, Listed stretch);
 
-    struct KeyHash {
-        std::size_t operator()(const CodeKey& key) const {
-            const std::uint64_t h = (key.first ^ static_cast<unsigned>(key.second)) * 0x9e3779b97f4a7c15U;
-            return static_cast<std::size_t>(h ^ h >> 32);
+    /// Numbers by instruction: a table with open addressing, since each instruction is looked up several times.
+    class Numbers {
+    public:
+        static constexpr std::uint32_t none = 0xffffffff;
+        /// The number of an instruction, or `none`.
+        [[nodiscard]] std::uint32_t find(const CodeKey& key) const { return slots_[slot_of(key)].number; }
+        /// Precondition: it has no number.
+        void add(const CodeKey& key, std::uint32_t number) {
+            if (2 * ++count_ > slots_.size()) grow();
+            slots_[slot_of(key)] = {key.first, number, key.second};
         }
+
+    private:
+        struct Slot {
+            std::uint64_t address{};
+            std::uint32_t number = none;  // none: the slot is free
+            isa::Isa isa{};
+        };
+        [[nodiscard]] std::size_t slot_of(const CodeKey& key) const {
+            const std::uint64_t h = (key.first ^ static_cast<unsigned>(key.second)) * 0x9e3779b97f4a7c15U;
+            for (std::size_t i = static_cast<std::size_t>(h ^ h >> 32);; ++i) {
+                const Slot& slot = slots_[i & (slots_.size() - 1)];
+                if (slot.number == none || (slot.address == key.first && slot.isa == key.second))
+                    return i & (slots_.size() - 1);
+            }
+        }
+        void grow() {
+            const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(2 * slots_.size()));
+            for (const Slot& slot : old)
+                if (slot.number != none) slots_[slot_of({slot.address, slot.isa})] = slot;
+        }
+
+        std::vector<Slot> slots_ = std::vector<Slot>(1024);  // a power of two
+        std::size_t count_ = 0;
     };
     /// For each instruction, the numbers of other instructions, in one vector.
     struct Ways {
@@ -97,11 +125,12 @@ private:
     };
 
     FlowFunctions& functions_;
-    std::map<std::uint64_t, Listed> listed_;                     // by first address; stretches do not overlap
-    std::deque<Code> code_;                                      // in the order in which they were found
-    std::unordered_map<CodeKey, std::uint32_t, KeyHash> found_;  // index in code_
-    std::vector<Code*> list_;                                    // code_, by number
-    std::vector<CodeKey> keys_;                                  // of the same
+    std::map<std::uint64_t, Listed> listed_;  // by first address; stretches do not overlap
+    std::deque<Code> code_;                   // in the order in which they were found
+    std::vector<CodeKey> found_;              // of the same
+    Numbers number_found_;                    // index in code_
+    std::vector<Code*> list_;                 // code_, by number
+    std::vector<CodeKey> keys_;               // of the same
     std::map<CodeFunction, std::vector<std::uint32_t>> by_function_;
     std::set<CodeFunction> never_entered_;
     Ways next_, prev_;  // empty until something asks

@@ -208,8 +208,7 @@ void FlowTimeline::coarsen() {
 
 void merge_pieces(std::vector<FlowTimeline::Piece>& pieces, std::uint64_t resolution) {
     using Piece = FlowTimeline::Piece;
-    std::vector<Piece> out;
-    out.reserve(pieces.size());
+    std::size_t kept = 0;  // the first pieces, merged
     // By depth: the last piece kept, and the function that took most of its time.
     struct Last {
         std::size_t index = ~std::size_t{0};
@@ -217,7 +216,8 @@ void merge_pieces(std::vector<FlowTimeline::Piece>& pieces, std::uint64_t resolu
     };
     std::vector<Last> last;
     std::uint32_t track = 0;
-    for (const Piece& p : pieces) {
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        const Piece p = pieces[i];
         if (p.track != track) last.clear();
         track = p.track;
         if (last.size() <= p.depth) last.resize(p.depth + 1);
@@ -225,10 +225,10 @@ void merge_pieces(std::vector<FlowTimeline::Piece>& pieces, std::uint64_t resolu
         const std::uint64_t time = p.end - p.begin;
         // A deeper piece with another caller is not a neighbour.
         const bool neighbour = at.index != ~std::size_t{0} && time < resolution &&
-                               out[at.index].end - out[at.index].begin < resolution && p.end > out[at.index].begin &&
-                               p.end - out[at.index].begin <= resolution;
+                               pieces[at.index].end - pieces[at.index].begin < resolution &&
+                               p.end > pieces[at.index].begin && p.end - pieces[at.index].begin <= resolution;
         if (neighbour) {
-            Piece& into = out[at.index];
+            Piece& into = pieces[at.index];
             into.end = std::max(into.end, p.end);
             into.merged += p.merged;
             if (time > at.most) {
@@ -237,12 +237,12 @@ void merge_pieces(std::vector<FlowTimeline::Piece>& pieces, std::uint64_t resolu
             }
             continue;
         }
-        at = {out.size(), time};
-        out.push_back(p);
+        at = {kept, time};
+        pieces[kept++] = p;
         // Deeper pieces that follow belong to this one.
         last.resize(p.depth + 1);
     }
-    pieces = std::move(out);
+    pieces.resize(kept);
 }
 
 std::uint64_t TickMap::ticks(std::uint64_t at) const {
