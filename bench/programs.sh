@@ -10,7 +10,8 @@ usage: bench/programs.sh FOLDER [CAPTURE_RATES...]
 Records programs with each setting into FOLDER, where they are not there yet, and decodes each recording with `capture_rates`: to a sink
 that looks up each block (elements), and counting only (counts). Several programs CAPTURE_RATES, of several versions, take turns, and the
 rates of the others follow as ratios to the first. The best of REPETITIONS (3) turns counts. Fails if the number of instructions is not
-that of the recorder. Needs the bench preset built, qemu-user, both cross compilers and python3.
+that of the recorder. OpenCSD, whose elements are only counted, takes turns with them if the benchmarks were built with it: its rate, and both
+rates divided by it; none where it crashes. Needs the bench preset built, qemu-user, both cross compilers and python3.
 
 Programs: mix is bench/record_program.c; sqlite3, python, lua and cc1, a compiler, are Debian's for arm64 (ETE, ETMv4) and armhf (PTM), which
 are downloaded from where the system's apt has its own. PROGRAMS and SETTINGS choose among them: PROGRAMS='mix lua' SETTINGS='ete
@@ -91,7 +92,8 @@ command_of() {
         cc1) command=("$(echo "$root"/usr/lib/gcc/"$machine"-linux-gnu*/12/cc1)" -quiet -O2 -o /dev/null "$folder/compiled.c") ;;
     esac
 }
-# options_of SETTING: of `waymark record`. Cycle counts of an ETE as Linux programs them: a threshold of 256, and timestamps.
+# options_of SETTING: of `waymark record`. Cycle counts of an ETE as Linux programs them: a threshold of 256, and timestamps; ete-speculation-counts
+# has one for nearly every commit.
 options_of() {
     local cycles="--cycle-accurate --timestamps"
     case $1 in
@@ -102,6 +104,7 @@ options_of() {
         ete-stack) echo --unit ete --return-stack ;;
         ete-cycles) echo "--unit ete $cycles --cycle-threshold 256" ;;
         ete-speculation) echo --unit ete --speculation 8 ;;
+        ete-speculation-counts) echo --unit ete --speculation 8 --cycle-accurate ;;
         ete-speculation-cycles) echo "--unit ete --speculation 8 $cycles --cycle-threshold 256" ;;
         etmv4) echo --unit etmv4 ;;
         *)
@@ -111,7 +114,7 @@ options_of() {
     esac
 }
 programs=${PROGRAMS:-mix sqlite3 python lua cc1}
-settings=${SETTINGS:-ptm ptm-stack ptm-cycles ete ete-stack ete-cycles ete-speculation ete-speculation-cycles etmv4}
+settings=${SETTINGS:-ptm ptm-stack ptm-cycles ete ete-stack ete-cycles ete-speculation ete-speculation-counts ete-speculation-cycles etmv4}
 
 for setting in $settings; do
     for program in $programs; do
@@ -139,19 +142,25 @@ python3 - "${REPETITIONS:-3}" "$#" "$@" "${captures[@]}" <<'PYTHON'
 import pathlib, re, subprocess, sys
 turns, count = int(sys.argv[1]), int(sys.argv[2])
 versions, captures = sys.argv[3:3 + count], sys.argv[3 + count:]
-print(f"{'stream':32} {'elements':>9} {'counts':>9}" + "     ratios of the others" * (count > 1))
+print(f"{'stream':32} {'elements':>9} {'counts':>9} {'opencsd':>8} {'ratios':>11}" + "     ratios of the others" * (count > 1))
 for capture in map(pathlib.Path, captures):
     truth = sum(map(int, re.findall(r"^source .* instructions (\d+) hash", (capture / "truth.txt").read_text(), re.M)))
     best = {}
     for turn in range(turns):
         for version in versions:
-            words = subprocess.run([version, "--once", capture], check=True, capture_output=True, text=True).stdout.split()
+            peer = ["--opencsd"] if version == versions[0] else []
+            words = subprocess.run([version, "--once", *peer, capture], check=True, capture_output=True, text=True).stdout.split()
             given = dict(zip(words[1::2], words[2::2]))
             if int(given["instructions"]) != truth:
                 sys.exit(f"programs.sh: {version} gave {given['instructions']} instructions of {capture}, which has {truth}")
             for what in ("elements", "counts"):
                 best[version, what] = max(best.get((version, what), 0), float(given[what]))
+            if peer and "opencsd" in given: best["opencsd"] = max(best.get("opencsd", 0), float(given["opencsd"]))
     row = f"{capture.name:32} " + " ".join(f"{best[versions[0], what]:9.1f}" for what in ("elements", "counts"))
+    if "opencsd" in best:
+        row += f" {best['opencsd']:8.2f} " + " ".join(f"{best[versions[0], what] / best['opencsd']:5.0f}" for what in ("elements", "counts"))
+    else:
+        row += " " * 21
     for version in versions[1:]:
         row += "    " + " ".join(f"{best[version, what] / best[versions[0], what]:5.2f}" for what in ("elements", "counts"))
     print(row, flush=True)
