@@ -25,8 +25,9 @@ struct ProgramOptions {
     std::string unit, target, program, sink, output;
     unsigned trace_id = program::Wanted{}.trace_id;
     std::uint64_t sink_size = 0, after_trigger = 0, buffer_address = 0;
-    std::uint64_t unit_base = 0, sink_base = 0, funnel_base = 0;
-    unsigned funnel_port = 0;
+    std::uint64_t unit_base = 0, sink_base = 0, funnel_base = 0, replicator_base = 0;
+    unsigned funnel_port = 0, replicator_output = 0;
+    bool scatter_list = false;
     std::string event = "arm_spe//";
     std::uint64_t period = 0, buffer_bytes = std::uint64_t{1} << 20;
     /// Options for one kind of unit alone.
@@ -36,6 +37,7 @@ struct ProgramOptions {
     CLI::Option* period_option = nullptr;
     CLI::Option *sink_option = nullptr, *sink_size_option = nullptr, *after_option = nullptr, *address_option = nullptr;
     CLI::Option *funnel_option = nullptr, *unit_base_option = nullptr, *sink_base_option = nullptr;
+    CLI::Option *replicator_option = nullptr, *replicator_base_option = nullptr, *scatter_option = nullptr;
     CLI::Option *funnel_base_option = nullptr, *sync_option = nullptr, *trace_id_option = nullptr;
 };
 
@@ -46,8 +48,8 @@ std::optional<std::uint64_t> given(const CLI::Option* option, std::uint64_t valu
 /// The requested buffer; nullopt without --sink. Errors: `usage`: options that belong to another buffer.
 Result<std::optional<sink::SinkSetup>> sink_of(const ProgramOptions& options) {
     if (options.sink_option->count() == 0) {
-        for (const CLI::Option* const option :
-             {options.sink_size_option, options.after_option, options.address_option, options.sink_base_option})
+        for (const CLI::Option* const option : {options.sink_size_option, options.after_option, options.address_option,
+                                                options.sink_base_option, options.scatter_option})
             if (option->count() != 0)
                 return Error{Errc::usage, fmt::format("{} is only for --sink", option->get_name())};
         return std::optional<sink::SinkSetup>();
@@ -64,6 +66,7 @@ Result<std::optional<sink::SinkSetup>> sink_of(const ProgramOptions& options) {
         return Error{Errc::usage,
                      "--buffer-address is only for --sink tmc-etr; the other buffers have memory of their own"};
     setup.buffer.base = options.buffer_address;
+    setup.scatter_list = options.scatter_list;
     setup.after_trigger = given(options.after_option, options.after_trigger);
     return std::optional(setup);
 }
@@ -85,9 +88,11 @@ Result<program::Wanted> wanted_of(ProgramOptions& options) {
     if (wanted.sink && wanted.sink->after_trigger && wanted.unit.trigger_at)
         record::send_trigger_on_bus(wanted.unit, *wanted.units, "--stop-after-trigger");
     if (options.funnel_option->count() != 0) wanted.funnel_port = options.funnel_port;
+    if (options.replicator_option->count() != 0) wanted.replicator_output = options.replicator_output;
     wanted.unit_base = given(options.unit_base_option, options.unit_base);
     wanted.sink_base = given(options.sink_base_option, options.sink_base);
     wanted.funnel_base = given(options.funnel_base_option, options.funnel_base);
+    wanted.replicator_base = given(options.replicator_base_option, options.replicator_base);
     return wanted;
 }
 
@@ -230,7 +235,8 @@ ExitStatus run_program_hardware(ProgramOptions options) {
     const bool of_perf = target == program::Language::perf;
     for (const CLI::Option* const option :
          {options.trace_id_option, options.unit_base_option, options.sink_base_option, options.funnel_base_option,
-          options.funnel_option, options.address_option, of_perf ? options.sink_option : nullptr})
+          options.funnel_option, options.replicator_option, options.replicator_base_option, options.scatter_option,
+          options.address_option, of_perf ? options.sink_option : nullptr})
         if ((of_perf || target == program::Language::sysfs) && option != nullptr && option->count() != 0)
             say("note",
                 fmt::format("{} has no effect with --for {}: Linux chooses it", option->get_name(), options.target));
@@ -348,8 +354,20 @@ Run add_program(CLI::App& app) {
     options->sink_base_option = add_address(command, "--sink-base", options->sink_base, "Of the buffer's registers");
     options->funnel_base_option =
         add_address(command, "--funnel-base", options->funnel_base, "Of the funnel's registers");
-    for (CLI::Option* const option : {options->sink_option, options->sink_size_option, options->after_option,
-                                      options->funnel_option, options->sink_base_option, options->funnel_base_option})
+    options->replicator_option =
+        command
+            .add_option("--replicator-output", options->replicator_output,
+                        "Give all trace IDs to this output of a replicator, 0 or 1, and none to the other")
+            ->type_name("N");
+    options->replicator_base_option =
+        add_address(command, "--replicator-base", options->replicator_base, "Of the replicator's registers");
+    options->scatter_option =
+        command.add_flag("--scatter-list", options->scatter_list,
+                         "tmc-etr: --buffer-address is that of a scatter list, which names the pages of the buffer");
+    for (CLI::Option* const option :
+         {options->sink_option, options->sink_size_option, options->after_option, options->funnel_option,
+          options->sink_base_option, options->funnel_base_option, options->replicator_option,
+          options->replicator_base_option, options->scatter_option})
         of_trace_units(option)->group("The way of the trace");
     for (CLI::Option* const option : {options->address_option, options->unit_base_option})
         option->group("The way of the trace");

@@ -16,7 +16,8 @@ Status check_bases(const Wanted& wanted) {
     std::vector<std::uint64_t> taken;
     for (const auto& [base, option] : {std::pair{wanted.unit_base, "--unit-base"},
                                        {wanted.sink_base, "--sink-base"},
-                                       {wanted.funnel_base, "--funnel-base"}}) {
+                                       {wanted.funnel_base, "--funnel-base"},
+                                       {wanted.replicator_base, "--replicator-base"}}) {
         if (!base) continue;
         if (*base % component_bytes != 0 || *base == 0)
             return Error{Errc::usage,
@@ -45,6 +46,9 @@ Result<Plan> make_plan(const Wanted& wanted) {
         return Error{Errc::usage, "how far the core speculates is a property of the core and cannot be programmed"};
     if (wanted.funnel_port && *wanted.funnel_port > 7)
         return Error{Errc::usage, fmt::format("input {} of a funnel: there are 0 to 7", *wanted.funnel_port)};
+    if (wanted.replicator_output && *wanted.replicator_output >= sink::BusReplicator::outputs)
+        return Error{Errc::usage,
+                     fmt::format("output {} of a replicator: there are 0 and 1", *wanted.replicator_output)};
     if (wanted.unit.vmid && wanted.units->vmid() == flow::VmidRegister::none)
         return Error{Errc::usage, "--vmid: this unit traces no VMIDs"};
     WM_RETURN_IF_ERROR(check_bases(wanted));
@@ -58,6 +62,9 @@ Result<Plan> make_plan(const Wanted& wanted) {
         plan.components.push_back({fmt::format("{} trace buffer", sink::name(wanted.sink->buffer.kind)), "sink",
                                    wanted.sink_base, program_of(*wanted.sink)});
     }
+    if (wanted.replicator_output)
+        plan.components.push_back(
+            {"replicator", "replicator", wanted.replicator_base, sink::replicator_program(*wanted.replicator_output)});
     if (wanted.funnel_port)
         plan.components.push_back({"funnel", "funnel", wanted.funnel_base, sink::funnel_program(*wanted.funnel_port)});
     auto unit = wanted.units->program(wanted.unit, wanted.trace_id);

@@ -145,7 +145,8 @@ std::uint64_t execute(flow::Unit& unit, Execution& execution, std::uint64_t at) 
     return at;
 }
 
-/// Passes the trace through funnel and buffer, as programmed, and returns the contents of the buffer after the stop.
+/// Passes the trace through funnel, replicator and buffer, as programmed, and returns the contents of the buffer after
+/// the stop. What the plan does not program is open.
 Status store(const Plan& plan, Bytes trace, Proof& proof) {
     const auto component = [&](std::string_view variable) -> const Component* {
         for (const Component& c : plan.components)
@@ -158,6 +159,7 @@ Status store(const Plan& plan, Bytes trace, Proof& proof) {
     constexpr std::uint64_t most_bytes = std::uint64_t{1} << 20;
     sink::TmcConfig config = plan.wanted.sink->buffer;
     config.memory_bytes = std::min(config.memory_bytes, most_bytes);
+    const std::uint64_t pages = config.memory_bytes / sink::ScatterEntry::page_bytes;
     std::vector<flow::RegisterStep> enable = buffer->program.enable;
     if (config.kind == sink::SinkKind::etr) {
         // Its program sets size and address.
@@ -167,15 +169,41 @@ Status store(const Plan& plan, Bytes trace, Proof& proof) {
         config.base = 0;
     }
     sink::Tmc tmc(config);
+    // A list with one page after the other, behind the list.
+    tmc.on_list([&](std::uint64_t address) -> std::optional<std::uint32_t> {
+        const std::uint64_t n = (address - plan.wanted.sink->buffer.base) / 4;
+        if (address < plan.wanted.sink->buffer.base || n >= pages) return std::nullopt;
+        return sink::ScatterEntry::word(n + 1 == pages ? sink::ScatterEntry::last : sink::ScatterEntry::page,
+                                        plan.wanted.sink->buffer.base + (n + 1) * sink::ScatterEntry::page_bytes);
+    });
     const auto port = sink::locked_port(tmc);
     std::uint64_t cycle = 0;
     WM_RETURN_IF_ERROR(flow::carry_out(enable, *port, cycle));
     const coresight::TraceId id{plan.wanted.trace_id};
-    bool open = true;
-    if (const Component* const funnel = component("funnel"))
-        for (const flow::RegisterStep& step : funnel->program.enable)
-            if (step.offset == sink::funnel_control) open = (step.value >> *plan.wanted.funnel_port & 1U) != 0;
-    if (open) tmc.write(id, trace);
+    sink::NoSink nothing;
+    const bool second = plan.wanted.replicator_output == 1U;
+    sink::BusReplicator replicator(second ? static_cast<coresight::BusSink&>(nothing) : tmc,
+                                   second ? static_cast<coresight::BusSink&>(tmc) : nothing);
+    const auto replicator_port = sink::locked_port(replicator);
+    if (const Component* const c = component("replicator")) {
+        // It was closed before.
+        constexpr std::uint32_t all = 0xff;
+        for (const std::uint32_t offset : {sink::BusReplicator::idfilter0, sink::BusReplicator::idfilter1})
+            replicator.write_register(offset, all);
+        WM_RETURN_IF_ERROR(flow::carry_out(c->program.enable, *replicator_port, cycle));
+    }
+    sink::BusFunnel funnel(sink::BusFunnel::most_inputs, replicator);
+    const auto funnel_port = sink::locked_port(funnel);
+    const Component* const joins = component("funnel");
+    if (joins != nullptr) WM_RETURN_IF_ERROR(flow::carry_out(joins->program.enable, *funnel_port, cycle));
+    if (joins != nullptr)
+        funnel.write(*plan.wanted.funnel_port, id, trace);
+    else
+        replicator.write(id, trace);
+    for (const std::string_view variable : {"funnel", "replicator"})
+        if (const Component* const c = component(variable))
+            WM_RETURN_IF_ERROR(
+                flow::carry_out(c->program.disable, variable == "funnel" ? *funnel_port : *replicator_port, cycle));
     WM_RETURN_IF_ERROR(flow::carry_out(buffer->program.disable, *port, cycle));
     OneSource source{id, {}};
     coresight::Deformatter deformatter;

@@ -22,11 +22,12 @@ struct Wanted {
     const flow::UnitFactory* units = nullptr;  ///< borrowed, never null
     flow::UnitOptions unit;
     std::uint8_t trace_id = 0x10;
-    std::optional<sink::SinkSetup> sink{};  ///< none: the buffer is programmed by other means
-    std::optional<unsigned> funnel_port{};  ///< none: there is no funnel, or it is open
+    std::optional<sink::SinkSetup> sink{};        ///< none: the buffer is programmed by other means
+    std::optional<unsigned> funnel_port{};        ///< none: there is no funnel, or it is open
+    std::optional<unsigned> replicator_output{};  ///< none: there is no replicator, or it leaves nothing out
     /// Addresses on the debug bus of the 4 KB of each component. nullopt: they are variables of the script, to be
     /// filled in.
-    std::optional<std::uint64_t> unit_base{}, sink_base{}, funnel_base{};
+    std::optional<std::uint64_t> unit_base{}, sink_base{}, funnel_base{}, replicator_base{};
 };
 
 /// A component on the debug bus.
