@@ -127,6 +127,10 @@ void Profiler::define_block(const BlockPart& part, const std::uint8_t* code) {
                                                     ? MachineSimulation::Kind::atomic
                                                     : MachineSimulation::Kind::load});
         if (i.must_access) block.must_access.push_back(static_cast<std::uint16_t>(offset / 4));
+        // HINT #17; DSB with any domain.
+        constexpr std::uint32_t psb_csync = 0xd503223f, dsb = 0xd503309f, domain = 0xf00;
+        if (word == psb_csync) block.psb_csync.push_back(static_cast<std::uint16_t>(offset / 4));
+        if ((word & ~domain) == dsb) block.dsb.push_back(static_cast<std::uint16_t>(offset / 4));
     }
 }
 
@@ -334,6 +338,20 @@ std::optional<Accessed> Profiler::accesses(Thread& t, Memory memory, std::uint32
     return slowest;
 }
 
+/// An instruction that makes samples reach memory (docs/spec/spe.md, 1.7).
+void Profiler::barrier(Thread& t, const Block& block, std::uint32_t index) {
+    Cpu& c = *cpus_[t.cpu];
+    const auto is = [&](const std::vector<std::uint16_t>& places) {
+        return std::find(places.begin(), places.end(), index) != places.end();
+    };
+    if (is(block.psb_csync)) {
+        ++sums_.barriers;
+        c.unit.model().psb_csync();
+        if (c.unit.model().pmbirq()) write_out(c, false);
+    }
+    if (is(block.dsb)) c.unit.model().dsb();
+}
+
 void Profiler::execute(Thread& t, const Block& block, std::uint32_t stop, std::optional<Address> next) {
     if (stop == 0) return;
     spe::Model& model = cpus_[t.cpu]->unit.model();
@@ -354,7 +372,8 @@ void Profiler::execute(Thread& t, const Block& block, std::uint32_t stop, std::o
         return wrong;
     };
     std::size_t a = 0;
-    if (model.until_next() >= stop) {
+    const bool barriers = !block.psb_csync.empty() || !block.dsb.empty();
+    if (model.until_next() >= stop && !barriers) {
         std::uint32_t done = 0;
         const std::size_t count = t.accesses.size();
         while (a < count && t.accesses[a].index < stop) {
@@ -408,6 +427,7 @@ void Profiler::execute(Thread& t, const Block& block, std::uint32_t stop, std::o
                 model.retire(e);
                 if (model.pmbirq()) write_out(*cpus_[t.cpu], false);
             }
+            if (barriers) barrier(t, block, index);
         }
     }
     Cpu& c = *cpus_[t.cpu];

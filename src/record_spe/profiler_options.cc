@@ -66,6 +66,7 @@ std::string to_text(const Profiled& p, const ProfilerOptions& options, bool comp
     line("branches.conditional-taken", p.taken);
     line("branches.conditional-not-taken", p.not_taken);
     line("not-completed", p.not_completed);
+    line("barriers", p.barriers);
     line("modelled.mispredicted", p.mispredicted);
     line("modelled.cycles", p.cycles);
     line("samples.chosen", p.chosen);

@@ -211,6 +211,35 @@ TEST_F(ProfilerTest, AnInstructionWithoutItsAccessDidNotComplete) {
     EXPECT_EQ(p.classes[static_cast<std::size_t>(isa::A64Class::store)], 0U);
 }
 
+/// A program in which each operation that is chosen waits for memory, with `barrier` in its loop.
+Profiled with_barrier(std::uint32_t barrier, Profiler& profiler) {
+    Chunks chunks;
+    chunks.thread(1, 100);
+    chunks.block(1, loop, {ldr, ldr, barrier, back_2});
+    profiler.definitions(chunks.definitions);
+    std::vector<std::uint32_t> words;
+    constexpr std::uint64_t page = 4096;
+    for (std::uint64_t i = 0; i < 5000; ++i) {
+        words.push_back(1);
+        Chunks::access(words, 0, data + 2 * i * page);
+        Chunks::access(words, 1, data + (2 * i + 1) * page);
+    }
+    profiler.execution(1, words);
+    EXPECT_TRUE(profiler.finish(true).has_value());
+    return profiler.profiled();
+}
+
+// docs/spec/spe.md, 1.7.
+TEST_F(ProfilerTest, CountsTheBarriersOfTheProgram) {
+    constexpr std::uint32_t psb_csync = 0xd503223f, dsb_sy = 0xd5033f9f;
+    const Profiled without = with_barrier(nop, *make());
+    EXPECT_EQ(without.barriers, 0U);
+    const Profiled with = with_barrier(psb_csync, *make());
+    EXPECT_EQ(with.barriers, 5000U);
+    EXPECT_EQ(with.instructions, without.instructions);
+    EXPECT_EQ(with_barrier(dsb_sy, *make()).barriers, 0U);
+}
+
 TEST_F(ProfilerTest, ThreadsMeetInTheModel) {
     const auto profiler = make("arm_spe/period=256,load_filter=1/");
     Chunks chunks;

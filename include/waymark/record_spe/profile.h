@@ -50,6 +50,7 @@ struct Profiled {
     std::array<std::uint64_t, 5> classes{};  ///< of these, by isa::A64Class
     std::uint64_t taken{}, not_taken{};      ///< conditional branches
     std::uint64_t not_completed{};           ///< instructions that began and did not complete, which nothing counts
+    std::uint64_t barriers{};                ///< profiling synchronisation barriers (PSB CSYNC)
     std::uint64_t mispredicted{};            ///< by the model, as all below
     std::uint64_t cycles{};                  ///< the latest time of any CPU
     std::uint64_t chosen{};                  ///< operations
@@ -88,8 +89,9 @@ private:
     struct Block {
         Address address{};
         std::vector<isa::A64Instruction> instructions;
-        std::vector<Memory> memory;              ///< the accesses of each
-        std::vector<std::uint16_t> must_access;  ///< indices
+        std::vector<Memory> memory;                 ///< the accesses of each
+        std::vector<std::uint16_t> must_access;     ///< indices
+        std::vector<std::uint16_t> psb_csync, dsb;  ///< indices of these barriers
         std::array<std::uint32_t, 5> classes{};
     };
     /// A CPU with its unit.
@@ -117,6 +119,7 @@ private:
     /// of a block.
     void settle(Thread& t, std::optional<Address> next);
     void execute(Thread& t, const Block& block, std::uint32_t end, std::optional<Address> next);
+    void barrier(Thread& t, const Block& block, std::uint32_t index);
     std::optional<Accessed> accesses(Thread& t, Memory memory, std::uint32_t index, std::size_t& from);
     [[nodiscard]] bool is_taken(const Block& block, const isa::A64Instruction& last, Address next) const;
     void end(Thread& t);
