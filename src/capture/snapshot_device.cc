@@ -84,8 +84,8 @@ void DeviceReader::read(const std::string& key) {
         source.file = file;
         parts_.capture.sources.push_back(std::move(source));
         read_dumps({});
-    } else if (kind == "trace_sink") {
-        parts_.sinks.push_back({name, type, read_registers()});
+    } else if (kind == "trace_sink" || kind == "trace_link") {
+        parts_.sinks.push_back({name, type, read_registers(), kind == "trace_link"});
         read_dumps({});
     } else {
         read_dumps({});
@@ -95,7 +95,7 @@ void DeviceReader::read(const std::string& key) {
 std::string DeviceReader::device_class(const IniSection& device, const std::string& name, const std::string& type) {
     const IniEntry* entry = single(device, "class");
     if (entry != nullptr && !entry->value.empty()) {
-        const std::vector<std::string_view> known{"core", "trace_source", "trace_sink", "memory_space"};
+        const std::vector<std::string_view> known{"core", "trace_source", "trace_sink", "trace_link", "memory_space"};
         std::string kind = text::lower(entry->value);
         if (std::find(known.begin(), known.end(), kind) != known.end()) return kind;
         // Other classes are allowed and informative, but a likely typing error gets a message.

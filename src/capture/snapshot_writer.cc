@@ -281,8 +281,9 @@ Status SnapshotWriter::write() {
     }
     for (std::size_t i = 0; i < sinks_.size(); ++i) {
         const SinkDevice& sink = sinks_[i];
-        WM_ASSIGN_OR_RETURN(std::string text, device(sink.name, "trace_sink", sink.type, {}, sink.registers));
-        WM_RETURN_IF_ERROR(plan_device({}, fmt::format("sink_{}.ini", i), std::move(text)));
+        WM_ASSIGN_OR_RETURN(std::string text,
+                            device(sink.name, sink.link ? "trace_link" : "trace_sink", sink.type, {}, sink.registers));
+        WM_RETURN_IF_ERROR(plan_device({}, fmt::format("{}_{}.ini", sink.link ? "link" : "sink", i), std::move(text)));
     }
 
     std::string snapshot = "[snapshot]\nversion=1.0\n";

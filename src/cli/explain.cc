@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -170,18 +171,42 @@ Tracing tracing_of(const doctor::ExplainedSource& source) {
     });
     return some || has_traced(source) ? Tracing::yes : Tracing::not_known;
 }
-/// The result for a capture or several files: one source that traces is enough, and one buffer that keeps the trace.
+bool passes_triggers(const doctor::ExplainedSource& unit) { return unit.role == sink::SinkRole::triggers; }
+
+/// The result for a capture or several files: one source that traces is enough, and one component of each kind that
+/// passes the trace on.
 Tracing tracing_of(const std::vector<doctor::ExplainedSource>& units) {
-    std::optional<Tracing> sources, buffers;
+    std::map<std::string, Tracing> best;
     for (const doctor::ExplainedSource& unit : units) {
-        std::optional<Tracing>& best = unit.is_buffer ? buffers : sources;
-        best = std::max(best.value_or(Tracing::no), tracing_of(unit));
+        if (passes_triggers(unit)) continue;
+        const std::string kind = !unit.role                           ? "source"
+                                 : *unit.role == sink::SinkRole::sink ? "sink"
+                                                                      : unit.explanation.unit;
+        Tracing& of_kind = best.try_emplace(kind, Tracing::no).first->second;
+        of_kind = std::max(of_kind, tracing_of(unit));
     }
-    return std::min(sources.value_or(Tracing::yes), buffers.value_or(Tracing::yes));
+    Tracing out = Tracing::yes;
+    for (const auto& [kind, tracing] : best) out = std::min(out, tracing);
+    return out;
+}
+
+/// What a component after the sources does, for which "what runs is traced" says nothing.
+std::string verdict_on_path(const doctor::ExplainedSource& unit) {
+    if (passes_triggers(unit))
+        return unit.explanation.findings.empty() ? "It passes triggers on." : "It may not pass triggers on.";
+    switch (tracing_of(unit)) {
+        case Tracing::no: return "With these values no trace passes.";
+        case Tracing::not_known: return "None of the given values stops the trace; it is not known whether it passes.";
+        case Tracing::yes: break;
+    }
+    const bool part = std::any_of(unit.explanation.findings.begin(), unit.explanation.findings.end(),
+                                  [](const TraceCondition& f) { return f.effect == TraceEffect::may; });
+    return part ? "With these values a part of the trace passes." : "With these values all trace passes.";
 }
 
 std::string verdict(const doctor::ExplainedSource& source) {
     const UnitExplanation& unit = source.explanation;
+    if (source.role && *source.role != sink::SinkRole::sink) return verdict_on_path(source);
     if (unit.stopped()) return "With these values nothing is traced.";
     if (!unit.traces()) return "With these values nothing is traced at any level.";
     for (const TraceCondition& f : unit.findings)
@@ -246,10 +271,11 @@ void print_unit(Output& out, const doctor::ExplainedSource& unit, std::size_t co
                             one.instructions ? counted(*one.instructions, "instruction") : "its size is not known"),
                 "  - ", columns);
     }
-    out.write("\nTraced at each level\n");
+    if (!passes_triggers(unit)) out.print("\n{}\n", unit.role ? "What passes" : "Traced at each level");
     std::size_t widest = 0;
     for (const TracedLevel& level : e.levels) widest = std::max(widest, level.name.size());
     for (const TracedLevel& level : e.levels) {
+        if (passes_triggers(unit)) break;
         const std::string head = fmt::format("  {:<{}}  {:<9}  ", level.name, widest, traced_word(unit, level));
         if (level.obstacles.empty() && undecided_at(unit, level).empty())
             out.print("{}\n", head.substr(0, head.find_last_not_of(' ') + 1));
@@ -266,7 +292,7 @@ void print_unit(Output& out, const doctor::ExplainedSource& unit, std::size_t co
                            columns);
     }
     if (!e.contents.empty()) {
-        out.write("\nContents of the trace\n");
+        out.print("\n{}\n", passes_triggers(unit) ? "What is mapped" : "Contents of the trace");
         std::size_t wide = 0, word = 3;
         for (const auto& c : e.contents) wide = std::max(wide, c.what.size());
         for (const auto& c : e.contents) word = std::max(word, content_word(unit, c).size());

@@ -61,23 +61,30 @@ private:
     /// Reports the evidence in the registers of trace buffers about why a buffer is empty, wrapped or ends early.
     void report_sinks() {
         const std::string folder = session_.capture.path.parent_path().string();
-        for (const ExplainedSource& sink : explained_sinks(session_.capture))
-            for (const protocol::TraceCondition& f : sink.explanation.findings) {
-                if (sink.has_trace && is_normal_stop(f)) continue;
+        for (const ExplainedSource& device : explained_sinks(session_.capture))
+            for (const protocol::TraceCondition& f : device.explanation.findings) {
+                if (device.has_trace && is_normal_stop(f)) continue;
+                // Closed inputs and filtered IDs are often meant so.
+                const bool link = device.role == sink::SinkRole::link;
+                if (link && (f.effect == protocol::TraceEffect::note ||
+                             (device.has_trace && f.effect != protocol::TraceEffect::stops)))
+                    continue;
                 // A finding begins with the registers' values, and goes on with what they mean.
                 const std::size_t colon = f.text.find(": ");
                 const std::string values = f.text.substr(0, colon);
-                const std::string buffer = sink.source == sink.explanation.unit
-                                               ? sink.source
-                                               : fmt::format("{} {}", sink.explanation.unit, sink.source);
+                const std::string buffer = device.source == device.explanation.unit
+                                               ? device.source
+                                               : fmt::format("{} {}", device.explanation.unit, device.source);
                 add_finding(
                     {f.effect == protocol::TraceEffect::stops ? Severity::warning : Severity::note,
                      "sink-register",
                      {},
-                     sink.source,
+                     device.source,
                      {},
                      fmt::format("{}: {}", buffer, colon == f.text.npos ? f.field : values),
-                     "a buffer that takes all trace and keeps it",
+                     link                                      ? "it passes all trace on"
+                     : device.role == sink::SinkRole::triggers ? "it passes triggers on"
+                                                               : "a buffer that takes all trace and keeps it",
                      colon == f.text.npos ? f.text : f.text.substr(colon + 2),
                      f.remedy.empty() ? "waymark explain " + shell_file(folder.empty() ? "." : folder) : f.remedy});
             }

@@ -74,10 +74,10 @@ std::optional<std::string> name_in(const pipeline::Protocol& protocol, std::stri
     return std::nullopt;
 }
 
-/// The unit that knows most of these registers. Units may have registers with the same names: an objection to a value,
-/// such as that of an identification register, outweighs a name.
-const pipeline::Protocol* unit_with_most(const std::vector<flow::RegisterSetting>& settings) {
-    const pipeline::Protocol* best = nullptr;
+/// The units that know most of these registers, the first one before others. Units may have registers with the same
+/// names: an objection to a value, such as that of an identification register, outweighs a name.
+std::vector<const pipeline::Protocol*> units_with_most(const std::vector<flow::RegisterSetting>& settings) {
+    std::vector<const pipeline::Protocol*> best;
     std::ptrdiff_t most = 0;
     std::vector<RegisterValue> values;
     for (const flow::RegisterSetting& s : settings)
@@ -89,8 +89,9 @@ const pipeline::Protocol* unit_with_most(const std::vector<flow::RegisterSetting
                                          [&](const auto& s) { return name_in(*protocol, s.name).has_value(); });
         const auto objections = std::count_if(explanation->findings.begin(), explanation->findings.end(),
                                               [](const auto& f) { return f.effect != protocol::TraceEffect::note; });
-        if (known == 0 || (best != nullptr && known - objections <= most)) continue;
-        best = protocol;
+        if (known == 0 || (!best.empty() && known - objections < most)) continue;
+        if (known - objections > most) best.clear();
+        best.push_back(protocol);
         most = known - objections;
     }
     return best;
@@ -100,7 +101,7 @@ std::string explained_units() {
     std::string out;
     for (const pipeline::Protocol* protocol : pipeline::protocols())
         if (protocol->explain({}, {})) out += fmt::format("{}; ", protocol->words().types);
-    return out + "SPE; DPU; in a snapshot also ETB and TMC";
+    return out + "SPE; DPU; ETB and TMC; TPIU; funnel; replicator; CTI";
 }
 
 /// The kinds of units whose registers have a text format of their own.
@@ -220,6 +221,14 @@ Family family_of(const GivenRegisters& given) {
     for (const auto& file : given.files) count_names(file.text, of);
     for (const auto& setting : given.settings) count_names(setting.name, of);
     return static_cast<Family>(std::max_element(of.begin(), of.end()) - of.begin());
+}
+
+/// Whether no name begins like that of a register of a trace source.
+bool names_no_source(const GivenRegisters& given) {
+    std::array<std::size_t, 3> of{};
+    for (const auto& file : given.files) count_names(file.text, of);
+    for (const auto& setting : given.settings) count_names(setting.name, of);
+    return std::all_of(of.begin(), of.end(), [](std::size_t n) { return n == 0; });
 }
 
 /// Notes which fields of a register are given after this setting. `whole`: all fields were given before.
@@ -558,15 +567,56 @@ Result<ExplainedSource> explain_unit(const pipeline::Protocol& protocol,
 
 }  // namespace
 
+namespace {
+
+/// The condition holds for the explained unit, and not for `other`.
+void depends_on_unit(protocol::TraceCondition& f, const std::string& other) {
+    if (f.effect != protocol::TraceEffect::stops) return;
+    f.effect = protocol::TraceEffect::may;
+    f.unless = fmt::format("the unit is an {}", other);
+    f.text += ", unless " + f.unless;
+}
+
+/// Another unit has registers with the same names: what holds for one of them only is not known.
+void compare(protocol::UnitExplanation& e, const protocol::UnitExplanation& other) {
+    const auto stopped = [](const std::vector<protocol::TraceCondition>& all) {
+        return std::any_of(all.begin(), all.end(),
+                           [](const auto& f) { return f.effect == protocol::TraceEffect::stops; });
+    };
+    if (!other.stopped()) {
+        for (protocol::TraceCondition& f : e.findings) depends_on_unit(f, other.unit);
+        for (protocol::TracedLevel& level : e.levels) {
+            const auto same = std::find_if(other.levels.begin(), other.levels.end(),
+                                           [&](const protocol::TracedLevel& l) { return l.name == level.name; });
+            if (same == other.levels.end() || stopped(same->obstacles) || !stopped(level.obstacles)) continue;
+            for (protocol::TraceCondition& f : level.obstacles) depends_on_unit(f, other.unit);
+        }
+    }
+    e.unit += " or " + other.unit;
+}
+
+}  // namespace
+
 Result<ExplainedSource> explain_settings(const std::vector<flow::RegisterSetting>& settings, std::string_view core) {
-    const pipeline::Protocol* const protocol = unit_with_most(settings);
-    if (protocol == nullptr)
+    const std::vector<const pipeline::Protocol*> units = units_with_most(settings);
+    if (units.empty())
         return Error{Errc::usage,
                      settings.empty()
                          ? fmt::format("no registers are given; explained are the units {}", explained_units())
                          : fmt::format("{}: {} is not a register of a unit that is explained: {}",
                                        settings.front().where, settings.front().name, explained_units())};
-    return explain_unit(*protocol, settings, core);
+    WM_ASSIGN_OR_RETURN(ExplainedSource out, explain_unit(*units.front(), settings, core));
+    // Two units may have the same names: only an identification register shows which one it is.
+    for (std::size_t n = 1; n < units.size(); ++n) {
+        const auto other = explain_unit(*units[n], settings, core);
+        if (!other) continue;
+        compare(out.explanation, other->explanation);
+        out.remarks.push_back(fmt::format(
+            "an {} has registers with these names too; give the identification register for an answer about "
+            "one unit",
+            other->explanation.unit));
+    }
+    return out;
 }
 
 namespace {
@@ -597,20 +647,56 @@ bool has_bytes_of(const capture::Capture& capture, const std::string& sink) {
 
 namespace {
 
-ExplainedSource explain_sink(const capture::SinkDevice& device, sink::SinkKind kind, bool saved) {
+/// nullopt: there is no explanation for the type of the device.
+std::optional<ExplainedSource> explain_sink(const capture::SinkDevice& device, bool saved) {
     ExplainedSource unit;
     unit.source = device.name;
     for (const capture::Register& r : device.registers) unit.registers.push_back({r.name, r.value, {}, 32});
-    unit.explanation = sink::explain(kind, unit.registers, saved);
-    unit.is_buffer = true;
+    auto explained = sink::explain_device(device.type.empty() ? device.name : device.type, unit.registers, saved);
+    if (!explained) return std::nullopt;
+    unit.explanation = std::move(explained->explanation);
+    unit.role = explained->role;
     unit.has_trace = saved;
     return unit;
 }
-std::optional<sink::SinkKind> kind_of_device(const capture::SinkDevice& device) {
-    return sink::kind_of(device.type.empty() ? device.name : device.type);
+
+/// Explains registers of a trace buffer, or of what is before it. nullopt: they are of a trace source.
+Result<std::optional<ExplainedSource>> explain_as_sink(const GivenRegisters& given) {
+    std::vector<flow::RegisterSetting> settings;
+    for (const auto& file : given.files) {
+        const auto more = flow::read_register_settings(file.text, file.name);
+        if (!more) return std::optional<ExplainedSource>();
+        settings.insert(settings.end(), more->begin(), more->end());
+    }
+    settings.insert(settings.end(), given.settings.begin(), given.settings.end());
+    std::vector<std::string> names;
+    for (const flow::RegisterSetting& s : settings) names.push_back(s.name);
+    const std::string_view type = sink::device_with(names);
+    if (type.empty()) return std::optional<ExplainedSource>();
+    capture::SinkDevice device{.name = {}, .type = std::string(type), .registers = {}};
+    std::vector<std::string> ignored;
+    for (const flow::RegisterSetting& s : settings) {
+        if (!s.field.empty())
+            return Error{Errc::usage,
+                         fmt::format("{}: {}.{}: give the whole value of {}", s.where, s.name, s.field, s.name)};
+        if (!sink::device_has(type, s.name)) {
+            ignored.push_back(s.name);
+            continue;
+        }
+        // A later setting replaces an earlier one.
+        std::erase_if(device.registers, [&](const capture::Register& r) { return r.name == s.name; });
+        device.registers.push_back({s.name, s.value, {}, 32});
+    }
+    std::optional<ExplainedSource> out = explain_sink(device, false);
+    if (out) out->ignored = std::move(ignored);
+    return out;
 }
 
 Result<ExplainedSource> explain_one(const GivenRegisters& given, std::string_view core) {
+    if (names_no_source(given)) {
+        WM_ASSIGN_OR_RETURN(std::optional<ExplainedSource> device, explain_as_sink(given));
+        if (device) return *std::move(device);
+    }
     switch (family_of(given)) {
         case Family::spe: return explain_spe(given);
         case Family::dpu: return explain_dpu(given);
@@ -633,8 +719,9 @@ std::vector<ExplainedSource> explained_sinks(const capture::Capture& capture) {
     const auto sinks = capture::read_snapshot_sinks(capture.path);
     if (!sinks) return out;
     for (const capture::SinkDevice& device : *sinks)
-        if (const auto kind = kind_of_device(device); kind && !device.registers.empty())
-            out.push_back(explain_sink(device, *kind, has_bytes_of(capture, device.name)));
+        if (!device.registers.empty())
+            if (auto explained = explain_sink(device, has_bytes_of(capture, device.name)))
+                out.push_back(*std::move(explained));
     return out;
 }
 
@@ -653,14 +740,13 @@ Result<std::vector<ExplainedSource>> explain_registers(const GivenRegisters& giv
         if (device->source) {
             sources.push_back(*device->source);
         } else if (device->sink) {
-            const auto kind = kind_of_device(*device->sink);
-            if (!kind)
-                return Error{
-                    Errc::unsupported,
-                    fmt::format(
-                        "{}: '{}' is not a trace buffer that is explained; ETB, TMC-ETB, TMC-ETF and TMC-ETR are",
-                        file.name, device->sink->type)};
-            out.push_back(explain_sink(*device->sink, *kind, false));
+            auto explained = explain_sink(*device->sink, false);
+            if (!explained)
+                return Error{Errc::unsupported,
+                             fmt::format("{}: '{}' is not explained; ETB, TMC-ETB, TMC-ETF, TMC-ETR, TPIU, funnel, "
+                                         "replicator and CTI are",
+                                         file.name, device->sink->type)};
+            out.push_back(*std::move(explained));
         } else {
             return Error{
                 Errc::unsupported,

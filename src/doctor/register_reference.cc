@@ -82,6 +82,7 @@ std::vector<UnitReference> register_references() {
     out.push_back(spe::register_reference());
     out.push_back(dpu::register_reference());
     out.push_back(sink::register_reference());
+    for (UnitReference& unit : sink::path_register_references()) out.push_back(std::move(unit));
     return out;
 }
 

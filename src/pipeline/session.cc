@@ -383,6 +383,11 @@ private:
         buffer.container = std::make_shared<RingBytes>(capture::byte_file_from_memory(std::move(*dump), file.string()));
     }
 
+    static std::size_t count_sinks(const std::vector<capture::SinkDevice>& devices) {
+        return static_cast<std::size_t>(std::count_if(devices.begin(), devices.end(),
+                                                      [](const capture::SinkDevice& device) { return !device.link; }));
+    }
+
     /// Trace that buffers of the capture do not hold, as the registers of their trace buffers state.
     void note_sinks() {
         std::vector<capture::Buffer>& buffers = session_.capture.buffers;
@@ -399,7 +404,7 @@ private:
             const auto named = std::find_if(buffers.begin(), buffers.end(),
                                             [&](const capture::Buffer& buffer) { return buffer.name == device.name; });
             // A buffer of another name is that of the only device.
-            if (named == buffers.end() && (buffers.size() != 1 || sinks->size() != 1)) continue;
+            if (named == buffers.end() && (buffers.size() != 1 || count_sinks(*sinks) != 1)) continue;
             capture::Buffer& buffer = named != buffers.end() ? *named : buffers.front();
             // The capture's own statements were reported when it was read.
             capture::Buffer seen{.name = buffer.name, .length = buffer.length};

@@ -297,6 +297,7 @@ public:
         // do.
         for (protocol::TraceCondition& f : out_.findings)
             if (f.effect == protocol::TraceEffect::stops) f.effect = protocol::TraceEffect::note;
+        filters();
         lift();
         contents();
         return {std::move(out_), std::move(undecided_), std::move(undecided_contents_)};
@@ -316,6 +317,45 @@ private:
             if (f.remedy) out.remedy = "set " + assignment(s_, f.facts[0].name, *f.remedy);
         }
         return out;
+    }
+    /// Filters that leave samples out: none of their combinations is a mistake, but each may leave nothing.
+    void filters() {
+        const PmsfcrEl1& c = s_.regs.pmsfcr_el1;
+        const auto add = [&](std::string_view field, std::string text, std::string section) {
+            const bool named = std::any_of(out_.findings.begin(), out_.findings.end(), [&](const auto& f) {
+                return f.effect != protocol::TraceEffect::note && f.field == field;
+            });
+            if (named) return;
+            out_.findings.push_back({protocol::TraceEffect::may, std::string(field),
+                                     fmt::format("{} = 1: {}", field, text),
+                                     fmt::format("set {} = 0 to keep all samples", field), std::move(section)});
+        };
+        if (c.ft) {
+            std::string kinds;
+            for (const auto& [on, name] : {std::pair{c.b, "branches"}, {c.ld, "loads"}, {c.st, "stores"}})
+                if (on) kinds += (kinds.empty() ? "" : ", ") + std::string(name);
+            if (!kinds.empty()) add("PMSFCR_EL1.FT", "of all operations only " + kinds + " are kept", "2.3");
+        }
+        if (c.fl && s_.regs.pmslatfr_el1.minlat != 0)
+            add("PMSFCR_EL1.FL",
+                fmt::format("only operations that take {} cycles or more (PMSLATFR_EL1.MINLAT) are kept",
+                            static_cast<unsigned>(s_.regs.pmslatfr_el1.minlat)),
+                "2.4");
+        if (c.fe)
+            add("PMSFCR_EL1.FE",
+                fmt::format("only operations with all events of PMSEVFR_EL1, {:#x}, are kept",
+                            to_value(s_.regs.pmsevfr_el1)),
+                "2.4");
+        if (c.fds)
+            add("PMSFCR_EL1.FDS",
+                fmt::format("only loads with a data source of PMSDSFR_EL1, {:#x}, are kept",
+                            to_value(s_.regs.pmsdsfr_el1)),
+                "2.4");
+        if (c.fn_e)
+            add("PMSFCR_EL1.FnE",
+                fmt::format("only operations without any event of PMSNEVFR_EL1, {:#x}, are kept",
+                            to_value(s_.regs.pmsnevfr_el1)),
+                "2.4");
     }
     [[nodiscard]] bool at_a_level(const RegisterFinding& finding) const {
         return std::any_of(e_.levels.begin(), e_.levels.end(), [&](const Level& level) {

@@ -1,4 +1,4 @@
-/// Trace buffers among the devices of a snapshot folder, with their registers.
+/// Trace buffers, and what is between them and the sources, among the devices of a snapshot folder.
 #pragma once
 
 #include <filesystem>
@@ -10,17 +10,19 @@
 
 namespace waymark::capture {
 
-/// A trace buffer as a device of a snapshot: class=trace_sink, or a type such as ETB or TMC-ETR.
+/// A trace buffer or trace port as a device of a snapshot (class=trace_sink), or a component between it and the
+/// sources, such as a funnel or a cross-trigger interface (class=trace_link).
 struct SinkDevice {
     std::string name, type;
     std::vector<Register> registers;
+    bool link = false;
     friend bool operator==(const SinkDevice&, const SinkDevice&) = default;
 };
-/// All trace buffers of a snapshot, in the order of its device list. Errors: the errors of read_snapshot().
+/// All of a snapshot, in the order of its device list. Errors: the errors of read_snapshot().
 [[nodiscard]] Result<std::vector<SinkDevice>> read_snapshot_sinks(const std::filesystem::path& path);
 
-/// write_snapshot() with these trace buffers as further devices. Errors: as there; `usage`: a name or type that the
-/// format cannot hold, or two buffers of one name.
+/// write_snapshot() with these further devices. Errors: as there; `usage`: a name or type that the format cannot hold,
+/// or two devices of one name.
 [[nodiscard]] Status write_snapshot(const Capture& capture, const std::vector<SinkDevice>& sinks,
                                     const std::filesystem::path& folder);
 

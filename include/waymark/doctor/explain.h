@@ -13,6 +13,7 @@
 #include "waymark/core/result.h"
 #include "waymark/flow/unit_program.h"
 #include "waymark/protocol/explanation.h"
+#include "waymark/sink/explain.h"
 
 namespace waymark::doctor {
 
@@ -44,7 +45,8 @@ struct ExplainedSource {
     std::vector<std::vector<std::string>> undecided{};
     /// For each kind of content: registers that decide whether it is in the trace, and were not given; empty: none.
     std::vector<std::vector<std::string>> undecided_contents{};
-    bool is_buffer = false;  ///< a trace buffer, not a source
+    /// Not a source: what it does with trace.
+    std::optional<sink::SinkRole> role{};
     /// For a trace buffer: whether the capture has bytes that may come from it.
     bool has_trace = false;
     /// Trace that signals from outside prevented in the whole capture; registers do not show it.
@@ -77,7 +79,8 @@ struct GivenRegisters {
 [[nodiscard]] Result<ExplainedSource> explain_settings(const std::vector<flow::RegisterSetting>& settings,
                                                        std::string_view core);
 
-/// The trace buffers among the devices of a snapshot for which it has registers.
+/// The trace buffers, and what is between them and the sources, among the devices of a snapshot for which it has
+/// registers.
 [[nodiscard]] std::vector<ExplainedSource> explained_sinks(const capture::Capture& capture);
 
 /// Every source of a capture whose unit can be explained, by the capture's registers; for SPE by the event that perf
