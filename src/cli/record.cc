@@ -48,19 +48,35 @@ struct RecordOptions {
     CLI::Option *buffer_option = nullptr, *registers_option = nullptr;  ///< all but spe
     std::uint64_t after_trigger = 0;
     CLI::Option* after_option = nullptr;
+    bool scatter_list = false;
 };
 
 /// The buffer of `--sink KIND[:BYTES]`, for a recording other than perf.data; nullopt without --sink.
-Result<std::optional<sink::SinkSetup>> sink_of(const RecordOptions& options) {
+Result<std::optional<sink::PathSetup>> sink_of(const RecordOptions& options) {
     const std::string& text = options.perf.to.sink;
     if (text.empty()) {
         if (options.after_option->count() != 0)
             return Error{Errc::usage,
                          "--stop-after-trigger is only for --sink, as in --sink tmc-etb --stop-after-trigger 1024"};
-        return std::optional<sink::SinkSetup>();
+        return std::optional<sink::PathSetup>();
     }
     const std::size_t colon = text.find(':');
     const std::string kind = text.substr(0, colon);
+    std::uint64_t number = 0;
+    if (colon != text.npos && !wire::scan_number(text.substr(colon + 1), number))
+        return Error{Errc::usage, fmt::format("--sink {}: expected {} after the colon, as in {}", text,
+                                              kind == "tpiu" ? "the number of pins" : "the size in bytes",
+                                              kind == "tpiu" ? "tpiu:4" : kind + ":4096")};
+    if (kind == "tpiu") {
+        constexpr unsigned usual_pins = 4, most_pins = 32;
+        if (options.after_option->count() != 0 || options.scatter_list)
+            return Error{Errc::usage,
+                         "--stop-after-trigger and --scatter-list are for trace buffers, not for --sink tpiu"};
+        sink::PathSetup port;
+        port.port_pins =
+            colon == text.npos ? usual_pins : static_cast<unsigned>(std::min<std::uint64_t>(number, most_pins + 1));
+        return std::optional(std::move(port));
+    }
     std::vector<std::string_view> names;
     std::optional<sink::SinkSetup> out;
     for (const sink::SinkName& one : sink::sink_names()) {
@@ -68,17 +84,16 @@ Result<std::optional<sink::SinkSetup>> sink_of(const RecordOptions& options) {
         if (one.name == kind) out = sink::SinkSetup{.buffer = {.kind = one.kind}};
     }
     if (!out)
-        return Error{Errc::usage, fmt::format("--sink {}: there are {}, each with :BYTES or without; etr and trbe go "
-                                              "with --as perf only",
+        return Error{Errc::usage, fmt::format("--sink {}: there are {}, each with :BYTES or without, and tpiu, with "
+                                              ":PINS or without; etr and trbe go with --as perf only",
                                               text, fmt::join(names, ", "))};
-    if (colon != text.npos && !wire::scan_number(text.substr(colon + 1), out->buffer.memory_bytes))
-        return Error{Errc::usage,
-                     fmt::format("--sink {}: expected the size in bytes after the colon, as in {}:4096", text, kind)};
+    if (colon != text.npos) out->buffer.memory_bytes = number;
     // The address of an ETR's memory does not matter here, but the setup needs one.
     constexpr std::uint64_t somewhere = 0x80000000;
     if (out->buffer.kind == sink::SinkKind::etr) out->buffer.base = somewhere;
     if (options.after_option->count() != 0) out->after_trigger = options.after_trigger;
-    return out;
+    out->scatter_list = options.scatter_list;
+    return std::optional(sink::PathSetup{.buffer = std::move(out), .registers = {}});
 }
 
 /// Chooses the unit, and refuses options that are not valid for it.
@@ -196,7 +211,6 @@ ExitStatus run_record(RecordOptions options) {
             const auto add = [&](std::string& to) {
                 to += (to.empty() ? "--unit " : " or --unit ") + pipeline::option_name(*units);
             };
-            add(flow.signal_units);
             if (makes->signals(units->defaults()).non_secure) add(flow.niden_units);
         }
     const bool chooses = chooses_begin(options), at_main = chooses && has_main(program);
@@ -334,7 +348,9 @@ Run add_record(CLI::App& app) {
                 "--sink", options->perf.to.sink,
                 "Where trace goes. In a snapshot: the model of a trace buffer, which keeps the newest trace: etb, "
                 "tmc-etb, tmc-etf or tmc-etr, each with :BYTES for its size, 65536 without; the capture is what "
-                "a debugger reads from it, with its registers. With --as perf: etr, one buffer for all CPUs, in "
+                "a debugger reads from it, with its registers. Or tpiu, a trace port, with :PINS, 4 without; the "
+                "capture is what leaves through its pins. Both are behind a funnel and a replicator, and cross "
+                "triggers lead the unit's trigger there. With --as perf: etr, one buffer for all CPUs, in "
                 "CoreSight frames; trbe, a buffer for each CPU, its unit's bytes unformatted; default: trbe for "
                 "ete, else etr")
             ->type_name("SINK"));
@@ -346,6 +362,14 @@ Run add_record(CLI::App& app) {
             ->type_name("BYTES")
             ->check(not_negative());
     way(options->after_option);
+    way(command.add_flag("--scatter-list", options->scatter_list,
+                         "With --sink tmc-etr: its pages of 4 KB lie scattered in memory, and a list names them"));
+    way(command
+            .add_option("--sink-registers", flow.sink_registers,
+                        "With --sink: lines NAME VALUE, which replace what the program of the funnel (FUNCTL, PRICTL), "
+                        "the replicator (IDFILTER0), the cross triggers (CTICONTROL, CTIGATE, CTIINEN4, CTIOUTEN1) or "
+                        "the sink (CTL, FFCR, MODE, …) writes: to see what a mistake does")
+            ->type_name("FILE"));
     unit(command.add_flag(
         "--truth", flow.truth,
         "Write every executed range too, so that 'waymark verify' can show the first difference. Sums and "

@@ -59,7 +59,7 @@ std::vector<fs::path> flow_files(const fs::path& folder) {
         const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
         const bool described =
             extension == ".ini" && (name == "snapshot.ini" || name == "trace.ini" || name == "memory.ini" ||
-                                    begins("core_") || begins("source_") || begins("sink_"));
+                                    begins("core_") || begins("source_") || begins("sink_") || begins("link_"));
         const bool data = extension == ".bin" && (name == "trace.bin" || name == Images::archive_file ||
                                                   begins("trace_") || begins("code_") || begins("truth_"));
         if (described || data || name == truth_file || name == perf_map_copy || name == jitdump_copy ||

@@ -72,7 +72,7 @@ void say_prohibited(const Recorded& r, RecordOutcome& out) {
 
 /// Reports the fate of the trigger that should stop the capture. Returns true if it did not stop the capture.
 bool say_trigger(const FlowRecording& options, const Recorded& r, RecordOutcome& out) {
-    if (!options.sink || (!r.before_trigger && !options.sink->after_trigger)) return false;
+    if (!options.sink || (!r.before_trigger && !options.sink->after_trigger())) return false;
     if (!r.before_trigger) {
         out.trigger_missed = true;
         out.warning(
@@ -87,14 +87,14 @@ bool say_trigger(const FlowRecording& options, const Recorded& r, RecordOutcome&
                     r.triggers > 1 ? fmt::format("first of {} triggers", grouped(r.triggers)) : std::string("trigger"),
                     counted(*r.before_trigger, "byte"), counted(r.after_trigger, "byte"),
                     r.stopped_by_trigger ? ", and the trace buffer stopped" : ""));
-    if (!options.sink->after_trigger || r.stopped_by_trigger) return false;
+    if (!options.sink->after_trigger() || r.stopped_by_trigger) return false;
     // The last two frames may have come by the flush at the end, which is too late to stop the buffer.
     constexpr std::uint64_t by_flush = 2 * coresight::frame_bytes;
     const std::uint64_t most = r.after_trigger <= by_flush ? 0 : (r.after_trigger - by_flush) / 4 * 4;
     out.warning(fmt::format(
         "--stop-after-trigger {}: {} came after the trigger, too few to stop the trace buffer, so it holds the end of "
         "the run; {}",
-        *options.sink->after_trigger, counted(r.after_trigger, "byte"),
+        *options.sink->after_trigger(), counted(r.after_trigger, "byte"),
         most == 0 ? std::string("let the trigger come earlier (--trigger-at)")
                   : fmt::format("give {} or less, or let the trigger come earlier (--trigger-at)", most)));
     return true;
@@ -109,7 +109,7 @@ bool say_unreached(const FlowRecording& options, const Recorded& r, RecordOutcom
         out.warning(fmt::format("{}: {}; the signal did not change there", option,
                                 known ? std::string("execution never reached it")
                                       : fmt::format("no file that ran has such a symbol{}", overloads_hint)));
-    if (r.trigger_unreached && !(options.sink && options.sink->after_trigger))
+    if (r.trigger_unreached && !(options.sink && options.sink->after_trigger()))
         out.warning(
             fmt::format("--trigger-at {}: execution never reached it; there was no trigger", options.trigger_at));
     if (options.stop_at.empty() || r.stopped) return false;

@@ -22,15 +22,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Reads the file of --registers.
-Status read_registers(const std::string& path, std::vector<flow::RegisterSetting>& out) {
+/// Reads the file of such an option.
+Status read_registers(const std::string& option, const std::string& path, std::string_view example,
+                      std::vector<flow::RegisterSetting>& out) {
     std::ifstream in(path, std::ios::binary);
     std::error_code none;
     if (!in || fs::is_directory(path, none))
-        return Error{Errc::unreadable,
-                     fmt::format("--registers {}: cannot be read; name a text file with lines such as "
-                                 "'TRCCCCTLR 0x100'",
-                                 path)};
+        return Error{Errc::unreadable, fmt::format("{} {}: cannot be read; name a text file with lines such as '{}'",
+                                                   option, path, example)};
     std::string text;
     constexpr std::size_t most = 1 << 20;
     text.resize(most);
@@ -40,9 +39,8 @@ Status read_registers(const std::string& path, std::vector<flow::RegisterSetting
         return Error{Errc::bad_format, fmt::format("{}: is not a file of registers: too large", path)};
     WM_ASSIGN_OR_RETURN(out, flow::read_register_settings(text, path));
     if (out.empty())
-        return Error{Errc::bad_format, fmt::format("{}: sets no register; expected lines NAME VALUE, as in "
-                                                   "'TRCCCCTLR 0x100'",
-                                                   path)};
+        return Error{Errc::bad_format,
+                     fmt::format("{}: sets no register; expected lines NAME VALUE, as in '{}'", path, example)};
     return Nothing{};
 }
 
@@ -112,12 +110,15 @@ Status check_way(const FlowRecording& options) {
 
 /// Checks the requested sink.
 Status check_sink(const FlowRecording& options) {
-    if (!options.sink) return Nothing{};
+    if (!options.sink) {
+        if (options.sink_registers.empty()) return Nothing{};
+        return Error{Errc::usage, "--sink-registers is only for --sink, as in --sink tmc-etb --sink-registers FILE"};
+    }
     WM_RETURN_IF_ERROR(options.sink->check());
     if (options.buffer != 0)
         return Error{Errc::usage,
                      "--buffer cannot be used with --sink, which has a size of its own: --sink KIND:BYTES"};
-    if (options.sink->after_trigger && options.trigger_at.empty() && options.registers.empty())
+    if (options.sink->after_trigger() && options.trigger_at.empty() && options.registers.empty())
         return Error{Errc::usage,
                      "--stop-after-trigger: nothing is a trigger; add --trigger-at SYMBOL, or --registers with the "
                      "unit's trigger event"};
@@ -176,9 +177,7 @@ Result<std::vector<SignalChange>> signal_changes(const FlowRecording& options) {
           {&options.unit_power, "unit-power", SignalChange::Of::power},
           {&options.os_lock, "os-lock", SignalChange::Of::os_lock}})
         for (const std::string& text : *texts) {
-            if (makes == nullptr)
-                return lacks(fmt::format("--{}", option),
-                             "has no model of these signals; record with " + options.signal_units);
+            WM_CHECK(makes != nullptr);  // each unit of a recording has them
             const flow::MakesUnitSignals::Signals has = makes->signals(options.unit);
             SignalChange& change = out.emplace_back();
             change.of = of;
@@ -289,6 +288,11 @@ Result<RecorderOptions> recorder_options(const FlowRecording& options, bool aarc
     to.limit_instructions = options.limit;
     to.buffer_bytes = options.buffer;
     to.sink = options.sink;
+    if (!options.sink_registers.empty()) {
+        WM_RETURN_IF_ERROR(
+            read_registers("--sink-registers", options.sink_registers, "FUNCTL 0x300", to.sink->registers));
+        WM_RETURN_IF_ERROR(to.sink->check());
+    }
     to.limit_changes = options.changes;
     to.aarch64 = aarch64;
     to.system = options.system;
@@ -344,7 +348,8 @@ std::string FlowRecording::machine_name() const {
 
 Result<flow::UnitOptions> placed_unit(const FlowRecording& options) {
     flow::UnitOptions unit = options.unit;
-    if (!options.registers.empty()) WM_RETURN_IF_ERROR(read_registers(options.registers, unit.registers));
+    if (!options.registers.empty())
+        WM_RETURN_IF_ERROR(read_registers("--registers", options.registers, "TRCCCCTLR 0x100", unit.registers));
     const std::string program = options.program.empty() ? std::string() : options.program.front();
     if (!program.empty()) {
         image::MemoryMap map;
@@ -378,7 +383,8 @@ Result<FlowSetup> set_up(const FlowRecording& options) {
     const std::string& program = options.program.front();
     const bool aarch64 = kind_of(program).aarch64;
     flow::UnitOptions unit = options.unit;
-    if (!options.registers.empty()) WM_RETURN_IF_ERROR(read_registers(options.registers, unit.registers));
+    if (!options.registers.empty())
+        WM_RETURN_IF_ERROR(read_registers("--registers", options.registers, "TRCCCCTLR 0x100", unit.registers));
     WM_RETURN_IF_ERROR(check_sink(options));
     if (options.sink && !options.trigger_at.empty()) send_trigger_on_bus(unit, *options.units, "--sink");
     WM_ASSIGN_OR_RETURN(std::vector<PlacedRange> ranges, placed_ranges(options, unit));

@@ -213,9 +213,11 @@ void Recorder::execution(std::uint32_t number, std::span<const std::uint32_t> ch
     }
     collect(t);
     if (buffers_.waiting() >= write_bytes) fail_if(write_trace());
-    if (buffers_.stopped() && !recorded_.stopped)
-        stop(fmt::format("where the trace buffer stopped, {} bytes after its trigger (--stop-after-trigger)",
-                         *options_.sink->after_trigger));
+    if (buffers_.stopped() && buffers_.sink() != nullptr && buffers_.sink()->triggered() && !recorded_.stopped)
+        stop(options_.sink->after_trigger()
+                 ? fmt::format("where the trace buffer stopped, {} bytes after its trigger (--stop-after-trigger)",
+                               *options_.sink->after_trigger())
+                 : std::string("where the trace buffer stopped after its trigger"));
 }
 
 std::size_t Recorder::halves_of(std::uint32_t kind) const {
@@ -292,7 +294,7 @@ void Recorder::execute(Thread& t, Block& block, CompletedPart part) {
         // There was other code at these addresses, or the same bytes from another file, with other names.
         if (!images_.fits(code.address, code.bytes) || modules_.conflicts(block.module)) {
             if (const sink::Tmc* const sink = buffers_.sink();
-                sink != nullptr && options_.sink->after_trigger && sink->trigger_at()) {
+                sink != nullptr && options_.sink->after_trigger() && sink->trigger_at()) {
                 // The new code would need a separate buffer, which would not stop: stop here.
                 t.tracker.arrive(place);
                 stop("where code changed while the trace buffer counted after its trigger");
@@ -444,9 +446,11 @@ void Recorder::open_stream(Thread& t) {
     if (!buffers_.is_open()) {
         const fs::path path = options_.folder / fmt::format("trace{}.bin", suffix);
         fail_if(buffers_.open(path));
-        const std::string kind(options_.sink ? sink::name(options_.sink->buffer.kind) : "ETB");
-        capture_.buffers.push_back({kind + suffix, capture::Buffer::Format::coresight, "coresight", {path}, {}});
-        if (options_.sink) sinks_.push_back({kind + suffix, kind, {}});
+        const std::string kind = options_.sink ? options_.sink->name() : "ETB";
+        const bool port = options_.sink && !options_.sink->buffer;
+        const auto format = port ? capture::Buffer::Format::dstream_coresight : capture::Buffer::Format::coresight;
+        capture_.buffers.push_back({kind + suffix, format, std::string(capture::name(format)), {path}, {}});
+        open_sinks_ = sinks_.size();
     }
     // After it ended, a thread can only return with a new number, but an epoch may see one number begin twice.
     t.stream = std::make_unique<Stream>();
@@ -455,6 +459,7 @@ void Recorder::open_stream(Thread& t) {
     const std::uint32_t shown = options_.system ? t.number - 1 : t.number;
     s.name = fmt::format("{}_{}{}", options_.units->name(), shown, suffix);
     const std::string core = fmt::format("{}_{}{}", options_.system ? "core" : "thread", shown, suffix);
+    buffers_.connect(s.id);
     const flow::UnitFactory& units = *options_.units;
     s.unit = units.make(options_.unit, s.trace);
     if (flow::UnitSignals* const signals = flow::signals_of(*s.unit); options_.sink && signals != nullptr)
@@ -527,18 +532,25 @@ void Recorder::trigger(Stream& s) {
     collect(s);
     if (buffers_.stopped()) return;
     ++recorded_.triggers;
-    buffers_.trigger();
+    buffers_.trigger(s.id);
 }
 
 void Recorder::note_sink() {
+    if (buffers_.path() == nullptr) return;
+    const std::string suffix = recorded_.epochs == 1 ? "" : fmt::format("_{}", recorded_.epochs);
+    sinks_.resize(open_sinks_);
+    for (sink::SinkPath::Device& device : buffers_.path()->devices())
+        sinks_.push_back({device.name + suffix, device.type, std::move(device.registers), device.is_link});
     const sink::Tmc* const sink = buffers_.sink();
     if (sink == nullptr) return;
-    sinks_.back().registers = sink->registers();
     // A later buffer, for code that changed, does not replace the first trigger.
     if (!sink->trigger_at() || recorded_.before_trigger) return;
     recorded_.before_trigger = *sink->trigger_at();
     recorded_.after_trigger = sink->written() - *sink->trigger_at();
-    recorded_.stopped_by_trigger = options_.sink->after_trigger && sink->triggered();
+    const std::vector<RegisterValue> registers = sink->registers();
+    const RegisterValue* const control = find_register(registers, sink::Tmc::register_name(sink::Tmc::ffcr));
+    recorded_.stopped_by_trigger =
+        sink->triggered() && control != nullptr && (control->value & sink::Ffcr::stop_on_trig_evt) != 0;
 }
 
 void Recorder::new_epoch() {

@@ -103,8 +103,9 @@ capture::Capture Recorder::description(bool complete, const fs::path& folder) co
     described.modules.names = generated_names_;
     if (recorded_.wrapped)
         described.description +=
-            fmt::format(", the last {} bytes of a buffer that wrapped",
-                        options_.sink ? options_.sink->buffer.memory_bytes : options_.buffer_bytes);
+            fmt::format(", the last {} bytes of a buffer that wrapped", options_.sink && options_.sink->buffer
+                                                                            ? options_.sink->buffer->buffer.memory_bytes
+                                                                            : options_.buffer_bytes);
     if (!described.buffers.empty()) {
         if (extent_.start())
             described.buffers.front().begins =

@@ -18,30 +18,10 @@ TraceBuffers::~TraceBuffers() {
     if (file_ >= 0) ::close(file_);
 }
 
-/// Makes an unprogrammed sink, and programs it.
-void TraceBuffers::open_sink() {
-    program_ = sink::program_of(*setup_);
-    sink::TmcConfig found = setup_->buffer;
-    if (found.kind == sink::SinkKind::etr) {
-        // Its program sets size and address.
-        constexpr std::uint64_t any_size = 4096;
-        found.memory_bytes = any_size;
-        found.base = 0;
-    }
-    sink_ = std::make_unique<sink::Tmc>(found);
-    port_ = sink::locked_port(*sink_);
-    carry_out(program_.enable);
-}
-
-void TraceBuffers::carry_out(std::span<const flow::RegisterStep> steps) {
-    std::uint64_t cycle = 0;
-    WM_CHECK(flow::carry_out(steps, *port_, cycle));
-}
-
 Status TraceBuffers::open(fs::path file) {
     path_ = std::move(file);
     if (setup_) {
-        open_sink();
+        path_to_sink_ = std::make_unique<sink::SinkPath>(*setup_);
     } else {
         if (ram_bytes_ != 0) ram_.emplace(static_cast<std::size_t>(ram_bytes_));
         formatter_ = std::make_unique<coresight::Formatter>(frames_);
@@ -51,20 +31,33 @@ Status TraceBuffers::open(fs::path file) {
     return Nothing{};
 }
 
-void TraceBuffers::add(coresight::TraceId id, Bytes bytes) {
-    if (sink_)
-        sink_->write(id, bytes);
-    else
-        formatter_->add(id, bytes);
+void TraceBuffers::connect(coresight::TraceId id) {
+    if (path_to_sink_) path_to_sink_->connect(id.value);
 }
 
-void TraceBuffers::trigger() {
-    if (sink_) sink_->trigger();
+void TraceBuffers::add(coresight::TraceId id, Bytes bytes) {
+    if (!path_to_sink_) {
+        formatter_->add(id, bytes);
+        return;
+    }
+    path_to_sink_->write(id.value, id, bytes);
+    take_from_port();
+}
+
+void TraceBuffers::trigger(coresight::TraceId id) {
+    if (path_to_sink_) path_to_sink_->trigger(id.value);
 }
 
 void TraceBuffers::flush() {
     if (formatter_) formatter_->flush();
-    if (sink_) carry_out(program_.disable);
+    if (path_to_sink_) path_to_sink_->stop();
+    take_from_port();
+}
+
+void TraceBuffers::take_from_port() {
+    if (!path_to_sink_ || path_to_sink_->port() == nullptr) return;
+    const std::vector<std::uint8_t> left = path_to_sink_->take();
+    frames_.insert(frames_.end(), left.begin(), left.end());
 }
 
 Status TraceBuffers::write() {
@@ -77,9 +70,11 @@ Status TraceBuffers::write() {
     const std::size_t written = write_some(file_, frames_);
     const bool all = written == frames_.size();
     Error why = cannot("write", path_);
-    // Only whole frames stay in the file.
-    file_bytes_ += written - written % coresight::frame_bytes;
-    sent_ += written - written % coresight::frame_bytes;
+    // Only whole frames stay in the file. The trace of a port has synchronisations between its frames.
+    const bool whole_frames = !path_to_sink_;
+    const std::size_t stays = whole_frames ? written - written % coresight::frame_bytes : written;
+    file_bytes_ += stays;
+    sent_ += stays;
     if (!all) {
         static_cast<void>(ftruncate(file_, static_cast<off_t>(file_bytes_)));
         return why;
@@ -89,9 +84,9 @@ Status TraceBuffers::write() {
 }
 
 Status TraceBuffers::write_ram() const {
-    if (!ram_ && !sink_) return Nothing{};
+    if (!in_memory()) return Nothing{};
     // The file is moved into place, so that no reader sees half a buffer.
-    const std::vector<std::uint8_t> contents = sink_ ? sink_->contents() : ram_->contents();
+    const std::vector<std::uint8_t> contents = sink() != nullptr ? sink()->contents() : ram_->contents();
     WM_ASSIGN_OR_RETURN(const auto file, capture::FileSink::open(path_.string(), {}));
     file->write(contents);
     return file->commit();
@@ -99,10 +94,9 @@ Status TraceBuffers::write_ram() const {
 
 void TraceBuffers::close() {
     replaced_before_ += replaced();
-    if (sink_) sent_ += sink_->written();
+    if (sink() != nullptr) sent_ += sink()->written();
     ram_.reset();
-    port_.reset();
-    sink_.reset();
+    path_to_sink_.reset();
     if (file_ >= 0) ::close(file_);
     file_ = -1;
     file_bytes_ = 0;
@@ -110,7 +104,7 @@ void TraceBuffers::close() {
 }
 
 std::uint64_t TraceBuffers::replaced() const {
-    if (sink_) return sink_->written() - std::min<std::uint64_t>(sink_->written(), sink_->memory_bytes());
+    if (sink() != nullptr) return sink()->written() - std::min(sink()->written(), sink()->memory_bytes());
     return ram_ ? ram_->written() - std::min<std::uint64_t>(ram_->written(), ram_bytes_) : 0;
 }
 

@@ -200,6 +200,55 @@ class Sinks(unittest.TestCase):
                                                                           "--trigger-at", "mixed", "--stop-after-trigger",
                                                                           size - 28, status=2)[1])
 
+    def test_components_before_the_buffer(self):
+        """Funnel, replicator and cross triggers are devices of the snapshot, with what was programmed."""
+        folder, _ = self.record("path", "etmv4", "--sink", "tmc-etb:2048", "--trigger-at", "fault", "--sync", 256)
+        links = {}
+        for device in folder.glob("link_*.ini"):
+            text = device.read_text()
+            self.assertIn("class=trace_link\n", text)
+            links[re.search(r"^name=(.*)$", text, re.M)[1]] = {name: int(value, 16) for name, value in
+                                                             re.findall(r"^(\w+)=(0x[0-9a-f]+)$", text, re.M)}
+        self.assertEqual(sorted(links), ["CTI_0", "CTI_SINK", "FUNNEL", "REPLICATOR"])
+        self.assertEqual(links["FUNNEL"]["FUNCTL"], 0x301)
+        self.assertEqual(links["REPLICATOR"], {"IDFILTER0": 0, "IDFILTER1": 0xff})
+        self.assertEqual((links["CTI_0"]["CTIINEN4"], links["CTI_0"]["CTIGATE"], links["CTI_0"]["CTICONTROL"]), (1, 1, 1))
+        self.assertEqual((links["CTI_SINK"]["CTIOUTEN1"], links["CTI_SINK"]["CTICONTROL"]), (1, 1))
+        self.assertIn("input 4 to channel 0", run(WAYMARK, "explain", folder))
+        self.assertNotIn("CTI", run(WAYMARK, "doctor", folder))
+        (cti,) = [d for d in folder.glob("link_*.ini") if "name=CTI_0\n" in d.read_text()]
+        self.assertIn("It passes triggers on.", run(WAYMARK, "explain", cti))
+
+    def test_scatter_list(self):
+        """Pages anywhere in memory hold what one piece of memory holds."""
+        options = ("--trigger-at", "fault", "--sync", 256, "--stop-after-trigger", 1024)
+        plain, _ = self.record("in-one-piece", "ptm", "--sink", "tmc-etr:8192", *options)
+        pages, _ = self.record("in-pages", "ptm", "--sink", "tmc-etr:8192", "--scatter-list", *options)
+        self.assertEqual((plain / "trace.bin").read_bytes(), (pages / "trace.bin").read_bytes())
+        registers = self.registers(pages)
+        self.assertEqual(registers["AXICTL"] & 0x80, 0x80)
+        self.assertNotEqual(registers["RWP"], self.registers(plain)["RWP"])
+        self.assertRegex(run(WAYMARK, "verify", pages), r"(?m)^equal")
+
+    def test_a_trace_port(self):
+        for unit in UNITS:
+            for pins in 1, 4, 16:
+                with self.subTest(unit=unit, pins=pins):
+                    folder, _ = self.record(f"port-{unit}-{pins}", unit, "--sink", f"tpiu:{pins}", "--trigger-at", "fault")
+                    registers = self.registers(folder)
+                    self.assertEqual((registers["CSPSR"], registers["FSCR"], registers["FFSR"] & 2), (1 << pins - 1, 0x40, 2))
+                    sent = (folder / "trace.bin").read_bytes()
+                    sync = b"\xff\xff\xff\x7f"
+                    self.assertEqual(sent[:4], sync)
+                    self.assertEqual((len(sent) - 4 * (1 + (len(sent) - 4) // 1028)) % 16, 0)
+                    frames = b"".join(sent[at + 4:at + 1028] for at in range(0, len(sent), 1028))
+                    self.assertTrue(all(sent[at:at + 4] == sync for at in range(0, len(sent), 1028)))
+                    held, marks = sources(frames)
+                    self.assertEqual(bytes(held[0x10]), self.whole[unit])
+                    self.assertEqual(len(marks), 1)
+                    self.assertRegex(run(WAYMARK, "verify", folder), r"(?m)^equal")
+                    self.assertIn("TPIU", run(WAYMARK, "explain", folder))
+
     def test_nothing_stops_a_buffer_that_was_not_to_stop(self):
         for unit in UNITS:
             folder, said = self.record(f"runs-on-{unit}", unit, "--sink", "tmc-etb", "--trigger-at", "fault")
@@ -277,7 +326,12 @@ int main(void) {
                     status=1)
 
     def test_wrong_options_are_refused(self):
-        for options, words in ((("--sink", "tpiu"), "there are etb, tmc-etb, tmc-etf, tmc-etr"),
+        for options, words in ((("--sink", "catu"), "there are etb, tmc-etb, tmc-etf, tmc-etr"),
+                               (("--sink", "tpiu:x"), "expected the number of pins after the colon"),
+                               (("--sink", "tpiu:33"), "a trace port of 33 pins: give 1 to 32"),
+                               (("--sink", "tpiu", "--stop-after-trigger", 64), "not for --sink tpiu"),
+                               (("--sink", "tmc-etb", "--scatter-list"), "only an ETR has one"),
+                               (("--sink-registers", "/dev/null"), "--sink-registers is only for --sink"),
                                (("--sink", "etr"), "go with --as perf only"),
                                (("--sink", "etb:x"), "expected the size in bytes after the colon"),
                                (("--sink", "etb:1000"), "multiple of 16"),
@@ -302,6 +356,8 @@ int main(void) {
                                (("--fifo", 64, "--os-lock", "on@main"), "--fifo cannot be used with")):
             with self.subTest(options=options):
                 self.assertIn(words, self.record("refused", "ptm", *options, status=2)[1])
+        self.assertIn("--sink-registers /nowhere: cannot be read",
+                      self.record("refused", "ptm", "--sink", "etb", "--sink-registers", "/nowhere", status=3)[1])
         # The default for AArch64 is ete; the message names what takes it.
         refused = self.record("refused", "ete", "--authentication", "NIDEN=0", status=2)[1]
         self.assertIn("so NIDEN and DBGEN change nothing", refused)

@@ -77,15 +77,16 @@ TEST(Sinks, HoldTheLastBytesUpToTheStop) {
         if (below(3) != 0)
             setup.after_trigger = 4 * (1 + below(setup.buffer.memory_bytes / 4 - 8));  // the trigger stays
         ASSERT_TRUE(setup.check());
-        TraceBuffers buffers(0, setup);
+        TraceBuffers buffers(0, sink::PathSetup{.buffer = setup, .registers = {}});
         const std::filesystem::path file = folder.path() / "trace.bin";
         ASSERT_TRUE(buffers.open(file));
+        for (const std::uint8_t id : {0x10, 0x11, 0x12}) buffers.connect(TraceId{id});
         WholeStream whole;
         const std::uint64_t pieces = below(200);
         const std::uint64_t trigger_in = below(200);
         for (std::uint64_t n = 0; n < pieces; ++n) {
             if (n == trigger_in || (n > trigger_in && below(40) == 0)) {
-                buffers.trigger();
+                buffers.trigger(TraceId{static_cast<std::uint8_t>(0x10 + below(3))});
                 whole.trigger(setup.after_trigger);
             }
             const TraceId id{static_cast<std::uint8_t>(0x10 + below(3))};

@@ -34,7 +34,8 @@ START = {"arm": '__asm__(".globl _start\\n_start: bl main\\n mov r0, #0\\n mov r
 OLD = ("ptm", "etmv3")
 COMPILERS = {"arm": "arm-linux-gnueabihf-gcc", "aarch64": "aarch64-linux-gnu-gcc"}
 
-# Unit, registers by name, other options, and what must be said.
+DPU_BUFFER = "DP_TSA 0x20000000\nDP_TEA 0x2000ffe0\nDP_TW 0x20000000\n"
+# Unit, registers by name, other options, what must be said, and registers of the sink and what is before it.
 CASES = {
     "exception level": ("ete", "TRCVICTLR.EXLEVEL_NS 1", (), "TRCVICTLR.EXLEVEL_NS[0] is 1"),
     "event of ViewInst": ("etmv4", "TRCVICTLR.EVENT.SEL 0", (), "TRCVICTLR.EVENT is selector 0, which is never true"),
@@ -52,8 +53,38 @@ CASES = {
     "no trigger": ("ptm", "", ("--sink", "tmc-etb:512", "--sync", "128", "--trigger-at", "never", "--stop-after-trigger", "64"),
                    "STS.Triggered is 0"),
     "wrapped": ("ptm", "", ("--sink", "etb:512", "--sync", "128"), "STS.Full is 1"),
+    "filter of loads": ("spe", "", ("-e", "arm_spe/load_filter=1,min_latency=200/"), "PMSFCR_EL1.FL = 1: only operations that take 200 cycles"),
+    "filter of events": ("spe", "", ("-e", "arm_spe/event_filter=0x80/"), "PMSFCR_EL1.FE = 1: only operations with all events"),
+    "latency that nothing has": ("spe", "", ("-e", "arm_spe/min_latency=4095/"), "PMSLATFR_EL1.MINLAT = 0xfff"),
+    "trace of a DPU is off": ("dpu", DPU_BUFFER + "DP_TAC TENM=immediate CEG=2 CMODE=trace TCEN=1\nDP_TC TMODE=FLOW", (), "DP_TC.EN is 0"),
+    "an ID that no task has": ("dpu", DPU_BUFFER + "DP_CR TIDCM=1\nDP_RPID 0x77\nDP_TC TMODE=FLOW IDFLT=1 EN=1", (), "DP_TC.IDFLT is 1"),
+    "funnel": ("etmv4", "", ("--sink", "tmc-etb"), "FUNCTL[7:0] is 0x00", "FUNCTL 0x300"),
+    "another input of the funnel": ("ptm", "", ("--sink", "etb"), "FUNCTL[7:0] is 0x02: open are the inputs 1", "FUNCTL 0x302"),
+    "filter of the replicator": ("ete", "", ("--sink", "tmc-etr"), "IDFILTER0[7:0] is 0x02: output 0 leaves out trace IDs 0x10 to 0x1f",
+                                 "IDFILTER0 2"),
+    "buffer that is off": ("ete", "", ("--sink", "tmc-etf"), "CTL.TraceCaptEn is 0: capture is off", "CTL 0"),
+    "bytes without IDs": ("etmv4", "", ("--sink", "tmc-etb"), "FFCR.EnFt is 0", "FFCR 0"),
+    "trigger behind a gate": ("ptm", "", ("--sink", "tmc-etb:512", "--sync", "128", "--trigger-at", "mixed", "--stop-after-trigger", "64"),
+                              "CTIGATE is 0x0: channels 0 do not reach", "CTIGATE 0"),
+    "trigger that is not mapped": ("etmv4", "", ("--sink", "tmc-etr:512", "--sync", "256", "--trigger-at", "mixed", "--stop-after-trigger", "64"),
+                                   "CTICONTROL.GLBEN is 0", "CTICONTROL 0"),
     "early stop": ("etmv4", "", ("--sink", "tmc-etf:1024", "--sync", "256", "--trigger-at", "mixed", "--stop-after-trigger", "64"),
                    "STS.Triggered is 1: the trigger counter reached 0"),
+}
+
+
+# What `record` does not program wrongly: registers as a debugger reads them beside an empty buffer, and what must be said.
+READ = {
+    "enable": ("etmv4", "TRCPRGCTLR=0x0", "TRCPRGCTLR.EN is 0"),
+    "Programming bit": ("ptm", "ETMCR(id:0x00)=0x400", "ETMCR[10] is 1"),
+    "Programming bit of an ETMv3": ("etmv3", "ETMCR(id:0x00)=0xc00", "ETMCR[10] is 1"),
+    "power down": ("etmv3", "ETMCR(id:0x00)=0x801", "ETMCR[0] is 1"),
+    "OS Lock": ("etmv4", "TRCOSLSR=0xa", "TRCOSLSR.OSLK is 1"),
+    "OS Lock of a PTM": ("ptm", "ETMOSLSR=0x2", "ETMOSLSR[1] is 1"),
+    "no power": ("ete", "TRCPDSR=0x0", "TRCPDSR.POWER is 0"),
+    "authentication": ("etmv4", "TRCAUTHSTATUS=0x8", "TRCAUTHSTATUS.NSNID is 2"),
+    "trace ID 0": ("ete", "TRCTRACEIDR=0x0", "TRCTRACEIDR is 0x00"),
+    "trace ID 0 of a PTM": ("ptm", "ETMTRACEIDR(id:0x80)=0x0", "ETMTRACEIDR is 0x00"),
 }
 
 
@@ -71,14 +102,17 @@ class WrongProgramming(unittest.TestCase):
                 (folder / f"{arch}.c").write_text(PROGRAM + START[arch])
                 subprocess.run([compiler, "-O1", "-static", "-nostdlib", *(["-marm"] if arch == "arm" else []), "-o",
                                 folder / arch, folder / f"{arch}.c"], check=True, timeout=HANGS)
-            for case, (unit, registers, options, words) in CASES.items():
+            for case, (unit, registers, options, words, *path) in CASES.items():
                 with self.subTest(case):
                     if registers:
                         (folder / "registers").write_text(registers + "\n")
                         options += ("--registers", folder / "registers")
+                    if path:
+                        (folder / "path").write_text(path[0] + "\n")
+                        options += ("--sink-registers", folder / "path")
                     capture = folder / case
                     output(WAYMARK, "record", "--unit", unit, *options, "-o", capture, "--",
-                           folder / ("arm" if unit in OLD else "aarch64"))
+                           folder / ("arm" if unit in (*OLD, "dpu") else "aarch64"))
                     explained = output(WAYMARK, "explain", capture)
                     self.assertIn(words, explained + " " + output(WAYMARK, "doctor", capture))
                     # Registers do not show signals, so the recording's own account of them is beside the registers.
@@ -107,10 +141,25 @@ class WrongProgramming(unittest.TestCase):
                         said = output(WAYMARK, "explain", device)
                         self.assertNotIn("not known", said)
                         self.assertIn("what runs is traced." if name == "range" else "everything that runs", said)
+            for case, (unit, register, words) in READ.items():
+                with self.subTest(case):
+                    capture = folder / f"read-{case}"
+                    shutil.copytree(folder / f"plain-{unit}", capture)
+                    (device,) = capture.glob("*source*.ini")
+                    name = register.split("=")[0]
+                    lines = [line for line in device.read_text().splitlines() if not line.startswith(name + "=")]
+                    device.write_text("\n".join([*lines, register]) + "\n")
+                    (capture / "trace.bin").write_bytes(bytes(64))
+                    said = output(WAYMARK, "explain", capture)
+                    self.assertIn(words, said)
+                    self.assertNotIn(words, output(WAYMARK, "explain", folder / f"plain-{unit}"))
             # A right capture gets none of these words.
-            output(WAYMARK, "record", "--unit", "ptm", "--sink", "tmc-etb", "-o", folder / "right", "--", folder / "arm")
-            said = output(WAYMARK, "explain", folder / "right") + " " + output(WAYMARK, "doctor", folder / "right")
-            for *_, words in CASES.values():
+            said = ""
+            for unit, program, options in (("ptm", "arm", ("--sink", "tmc-etb", "--trigger-at", "mixed")), ("dpu", "arm", ()),
+                                           ("spe", "aarch64", ("-c", "256"))):
+                output(WAYMARK, "record", "--unit", unit, *options, "-o", folder / f"right-{unit}", "--", folder / program)
+                said += output(WAYMARK, "explain", folder / f"right-{unit}") + " " + output(WAYMARK, "doctor", folder / f"right-{unit}")
+            for _, _, _, words, *_ in CASES.values():
                 self.assertNotIn(words, said)
 
 

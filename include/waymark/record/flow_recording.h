@@ -22,10 +22,9 @@ struct FlowRecording {
     std::string folder;
     const flow::UnitFactory* units = nullptr;  ///< borrowed
     std::string unit_name,
-        aarch64_units;  ///< for messages: names of `units`, and of the units that trace AArch64 programs
-    /// For messages: the options that choose a unit with a model of signals, and one that obeys NIDEN.
-    std::string signal_units, niden_units;
-    flow::UnitOptions unit;  ///< without places and registers
+        aarch64_units;        ///< for messages: names of `units`, and of the units that trace AArch64 programs
+    std::string niden_units;  ///< for messages: the options that choose a unit that obeys NIDEN
+    flow::UnitOptions unit;   ///< without places and registers
     std::string sysroot, start_at, stop_at, trigger_at;
     std::string registers;  ///< a file of settings
     std::vector<std::string> view_ranges, exclude_ranges;
@@ -38,7 +37,8 @@ struct FlowRecording {
     std::vector<std::string> authentication, unit_power, os_lock;
     std::vector<std::string> qemu_options;
     std::uint64_t buffer = 0, limit = 0;
-    std::optional<sink::SinkSetup> sink{};  ///< not with `buffer`
+    std::string sink_registers;             ///< a file of settings for the components of `sink`
+    std::optional<sink::PathSetup> sink{};  ///< not with `buffer`
     std::uint32_t changes = RecorderOptions{}.limit_changes;
 
     /// QEMU's name of the machine.

@@ -92,9 +92,10 @@ struct RecorderOptions {
     /// Size of each buffer, a multiple of 16, up to 1 GiB, in memory. The buffer keeps its last bytes and wraps, like
     /// the RAM of an ETB. 0: everything is kept.
     std::uint64_t buffer_bytes = 0;
-    /// Each buffer is a sink like this, with its registers in the folder; the unit's trigger is its trigger input. When
-    /// the trigger stops it, the recording ends. Precondition: its check(). Not with `buffer_bytes`.
-    std::optional<sink::SinkSetup> sink{};
+    /// Each buffer is the end of a path like this, with the registers of its components in the folder; the unit's
+    /// trigger reaches it. When the trigger stops it, the recording ends. Precondition: its check(). Not with
+    /// `buffer_bytes`.
+    std::optional<sink::PathSetup> sink{};
     bool aarch64 = false;            ///< a program in A64; else in A32 and T32
     bool system = false;             ///< processors of a whole system, not threads of a Linux program
     std::optional<Address> reset{};  ///< where a system's processors begin after reset
@@ -285,7 +286,10 @@ private:
     std::uint8_t next_id_ = first_id;
     TraceBuffers buffers_;
     AuthenticationSignals authentication_;
-    std::vector<capture::SinkDevice> sinks_;  ///< one for each buffer, with the registers it had when it was written
+    /// Sinks, and what is between them and the units, with the registers they had when the buffer was written. The
+    /// devices of the open buffer begin at `open_sinks_`.
+    std::vector<capture::SinkDevice> sinks_;
+    std::size_t open_sinks_ = 0;
     bool described_ = false;
     bool before_waits_ = false;          ///< there is code that ran before, and no trace yet that it would belong to
     std::size_t described_buffers_ = 0;  ///< number of buffers that the description on disk names
