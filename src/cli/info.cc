@@ -317,21 +317,20 @@ ExitStatus run_info(const InfoOptions& options) {
     if (!selected) return fail(selected.error());
     auto out = Output::open(options.input.output, options.input.files());
     if (!out) return fail(out.error());
-    const auto make = [&](const pipeline::StreamInfo& stream) -> std::unique_ptr<pipeline::Consumer> {
-        if (!stream.source.has_packets()) return nullptr;
-        return std::make_unique<PacketCounter>(stream);
-    };
     ProgressLine progress;
     // Counting the packets of a large file takes long and changes little.
     std::optional<pipeline::Session> part;
     if (options.sample_mib != 0 && session.capture.spaces != nullptr)
         pipeline::shorten(part.emplace(session).capture, options.sample_mib << 20);
-    const pipeline::Report report = pipeline::run(part ? *part : session, *selected, make, shown_on(progress));
+    const pipeline::Report report =
+        pipeline::run(part ? *part : session, *selected, pipeline::count_packets, shown_on(progress));
     // Part of the trace cannot account for the whole run.
     answers::Account account;
     std::vector<Error> unread;
     if (const Looked looked = looked_at(session, report); looked.bytes == looked.of)
-        account = pipeline::account_of(session, *selected, shown_on(progress), &unread);
+        account = pipeline::has_messages_alone(*selected)
+                      ? pipeline::counted_account(session, *selected, report)
+                      : pipeline::account_of(session, *selected, shown_on(progress), &unread);
     const ordered_json info = describe(session, *selected, report, account);
     if (options.format == "text")
         print_snapshot_info(*out, info, account, {session, *selected, report}, options.details);

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <type_traits>
 
+#include "readers.h"
 #include "waymark/core/numbers.h"
 #include "waymark/itm/message_decoder.h"
 #include "waymark/itm/parser.h"
@@ -14,6 +14,7 @@
 #include "waymark/protocol/adapters.h"
 #include "waymark/protocol/message.h"
 #include "waymark/protocol/overflow_finding.h"
+#include "waymark/protocol/packet_rows.h"
 
 namespace waymark::itm {
 
@@ -25,60 +26,20 @@ using protocol::Survey;
 
 std::string comparator_name(std::size_t number) { return fmt::format("DWT_COMP{}", number); }
 
-/// Results of a survey that only ITM has.
-class More {
+class Configured final : public protocol::ConfigurationWith<Config>,
+                         public protocol::MessageSource,
+                         public protocol::RowSource {
 public:
-    explicit More(const Config& config) : state_(config) {}
-
-    template <class P>
-    void see(const P& packet, Extent at, const OffsetMap& offsets, Survey& survey) {
-        if (!survey.first_sync) survey.first_sync = offsets.capture(at.first);
-        state_.see(packet);
-        if (!state_.confirmed()) {
-            ++unconfirmed_;
-            unconfirmed_bytes_ += at.bytes;
-        }
-        if constexpr (std::is_same_v<P, GlobalTimestamp1> || std::is_same_v<P, GlobalTimestamp2>) {
-            if (const auto time = state_.global()) {
-                survey.last_timestamp = *time;
-                if (!survey.first_timestamp) survey.first_timestamp = *time;
-            }
-        } else if constexpr (std::is_same_v<P, Overflow>) {
-            ++overflows_;
-        } else if constexpr (std::is_same_v<P, HardwareSource>) {
-            reserved_ += is_reserved(packet) ? 1 : 0;
-        } else if constexpr (std::is_same_v<P, Sync>) {
-            ++syncs_;
-        }
+    using ConfigurationWith::ConfigurationWith;
+    [[nodiscard]] std::unique_ptr<protocol::Reader> list(protocol::PacketListener& listener) const override {
+        return std::make_unique<protocol::ListerOf<Config, Parser, Explainer>>(config_, listener);
     }
-    void gap() { state_.see(Gap{{}, {}, GapReason::missing}); }
-    void finish(Survey& survey) const {
-        if (overflows_ != 0)
-            survey.troubles.push_back(fmt::format("it overflowed {}; packets are missing there",
-                                                  overflows_ == 1 ? "once" : counted(overflows_, "time")));
-        if (reserved_ != 0)
-            survey.troubles.push_back(fmt::format("{} of the DWT {} reserved; bytes may be damaged",
-                                                  counted(reserved_, "packet"), are(reserved_)));
-        if (syncs_ == 0 && unconfirmed_ != 0)
-            survey.troubles.emplace_back(
-                "it has no synchronisation packet: a packet is assumed to begin at its first byte, and nothing "
-                "confirms it");
-        else if (unconfirmed_ != 0)
-            survey.troubles.push_back(
-                fmt::format("{} ({}) before its first synchronisation packet, or between damage and the next one: "
-                            "nothing confirms where these packets begin",
-                            counted(unconfirmed_, "packet"), counted(unconfirmed_bytes_, "byte")));
+    [[nodiscard]] std::unique_ptr<protocol::Surveyor> survey(const OffsetMap& offsets) const override {
+        return make_surveyor(config_, offsets);
     }
-
-private:
-    SourceState state_;
-    std::uint64_t overflows_ = 0, reserved_ = 0, syncs_ = 0, unconfirmed_ = 0, unconfirmed_bytes_ = 0;
-};
-
-using Base = protocol::ConfigurationOf<Config, Parser, Explainer, More>;
-class Configured final : public Base, public protocol::MessageSource {
-public:
-    using Base::Base;
+    [[nodiscard]] std::unique_ptr<protocol::Reader> write_rows(protocol::PacketRows& rows) const override {
+        return make_row_writer(config_, rows);
+    }
     [[nodiscard]] const protocol::Protocol& protocol() const override { return row(); }
     [[nodiscard]] std::string source_type() const override { return "ITM"; }
     [[nodiscard]] std::vector<RegisterValue> registers() const override {

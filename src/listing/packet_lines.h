@@ -86,6 +86,16 @@ public:
         listed.found.emplace(name);
         return true;
     }
+    /// Whether put_rows() may be called in place of put(): the rows of all packets are wanted, as tsv.
+    [[nodiscard]] bool takes_rows() const {
+        return format_ == LineFormat::tsv && types_.empty() && columns_.sources && columns_.buffers && !columns_.ids &&
+               !columns_.doubts;
+    }
+    /// Whole rows of `count` packets.
+    void put_rows(std::string_view rows, std::uint64_t count) {
+        listed.packets += count;
+        out_.write(rows);
+    }
     /// Writes the headings above lines for reading: the name of the source, and the heads of columns.
     void put_heads(const std::string& title, std::string_view wire, std::string_view packet) {
         if (format_ != LineFormat::text) return;
@@ -174,6 +184,8 @@ public:
         bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(keep - first_));
         first_ = keep;
     }
+    [[nodiscard]] Bytes bytes() const { return bytes_; }
+    [[nodiscard]] std::uint64_t first() const { return first_; }
     [[nodiscard]] std::string text(wire::Extent at) const {
         if (at.first.value < first_) return "…";
         const std::size_t from = std::min<std::size_t>(at.first.value - first_, bytes_.size());

@@ -4,25 +4,46 @@
 #include <utility>
 
 #include "packet_lines.h"
+#include "waymark/core/utf8.h"
+#include "waymark/protocol/packet_rows.h"
 
 namespace waymark::listing {
 
 namespace {
 
-/// Writes the packets of one source as they arrive.
-class SourcePackets final : public pipeline::ReaderConsumer, private protocol::PacketListener {
+/// Writes the packets of one source as they arrive: as rows, where the protocol can write them and no other form or
+/// choice of packets was requested.
+class SourcePackets final : public pipeline::ReaderConsumer,
+                            private protocol::PacketListener,
+                            private protocol::PacketRows {
 public:
-    SourcePackets(PacketLines& lines, const pipeline::StreamInfo& stream) : lines_(lines), stream_(stream) {
-        reader_ = stream.source.configuration->list(*this);
+    SourcePackets(PacketLines& lines, const pipeline::StreamInfo& stream)
+        : PacketRows(stream.offsets, one_line(stream.source.id_text()), one_line(stream.buffer.name)),
+          lines_(lines),
+          stream_(stream) {
+        const auto* const rows = dynamic_cast<const protocol::RowSource*>(stream.source.configuration.get());
+        if (rows != nullptr && lines.takes_rows())
+            reader_ = rows->write_rows(*this);
+        else
+            reader_ = stream.source.configuration->list(*this);
     }
 
     void feed(Bytes bytes) override {
         recent_.add(bytes);
+        set_bytes(recent_.bytes(), recent_.first());
         reader_->feed(bytes);
+        deliver();
         recent_.forget(reader_->pending()[0]);
     }
+    void reset(GapReason why) override {
+        set_bytes(recent_.bytes(), recent_.first());
+        reader_->reset(why);
+        deliver();
+    }
     void finish() override {
+        set_bytes(recent_.bytes(), recent_.first());
         reader_->finish();
+        deliver();
         show_break();
     }
     void flush() override { show_break(); }
@@ -62,14 +83,20 @@ private:
             show(gap);
         else if (gap.reason != GapReason::stopped)
             break_ = gap;
+        await(break_.has_value());
     }
+    void take(std::string_view rows, std::uint64_t count) override { lines_.put_rows(rows, count); }
+    void settle() override { show_break(); }
     void show(const Gap& gap) {
+        deliver();
         show_head();
         lines_.put_gap(gap, stream_.offsets.capture(gap.first).value,
                        lines_.format() == LineFormat::text ? recent_.text({gap.first, gap.bytes()}) : std::string());
     }
     void show_break() {
-        if (break_) show(*std::exchange(break_, std::nullopt));
+        if (!break_) return;
+        await(false);
+        show(*std::exchange(break_, std::nullopt));
     }
     /// The packets that follow come from this source.
     void show_head() {

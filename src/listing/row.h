@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "waymark/core/number_text.h"
 #include "waymark/core/types.h"
 #include "waymark/core/utf8.h"
 #include "waymark/listing/text.h"
@@ -47,69 +48,6 @@ private:
     std::vector<char> text_;
     std::size_t size_ = 0;
 };
-
-/// Room that put_decimal() and put_hexadecimal() may write to, even if they use fewer bytes: copies of fixed length are
-/// fast.
-inline constexpr std::size_t number_room = 24;
-
-/// The texts 00, 01, … 99.
-inline constexpr auto decimal_pairs = [] {
-    std::array<char, 200> out{};
-    for (std::size_t i = 0; i < 100; ++i) {
-        out[2 * i] = static_cast<char>('0' + i / 10);
-        out[2 * i + 1] = static_cast<char>('0' + i % 10);
-    }
-    return out;
-}();
-
-/// Writes a number; returns the end of the text. There must be room for `number_room` characters.
-[[nodiscard]] inline char* put_decimal(char* at, std::uint64_t value) {
-    if (value < 10) {
-        *at = static_cast<char>('0' + value);
-        return at + 1;
-    }
-    if (value < 100) {
-        std::memcpy(at, &decimal_pairs[2 * value], 2);
-        return at + 2;
-    }
-    std::array<char, 20 + number_room> digits;
-    std::size_t first = 20;
-    for (; value >= 10; value /= 100) {
-        first -= 2;
-        std::memcpy(&digits[first], &decimal_pairs[2 * (value % 100)], 2);
-    }
-    if (value != 0) digits[--first] = static_cast<char>('0' + value);
-    std::memcpy(at, &digits[first], number_room);
-    return at + (20 - first);
-}
-/// The same, with 0x.
-[[nodiscard]] WM_INLINE char* put_hexadecimal(char* at, std::uint64_t value) {
-    // Converts eight digits at a time: each digit becomes a byte, and digits above 9 are then moved to the letters.
-    const auto eight = [](std::uint64_t half) __attribute__((always_inline)) {
-        half = (half & 0xffff) | (half & 0xffff0000) << 16;
-        half = (half & 0x000000ff'000000ff) | (half & 0x0000ff00'0000ff00) << 8;
-        half = (half & 0x000f000f'000f000f) | (half & 0x00f000f0'00f000f0) << 4;
-        const std::uint64_t letters = ((half + 0x06060606'06060606) >> 4 & 0x01010101'01010101) * ('a' - '0' - 10);
-        std::uint64_t text = half + 0x30303030'30303030 + letters;
-        if constexpr (std::endian::native == std::endian::little) text = __builtin_bswap64(text);
-        return text;
-    };
-    const unsigned digits = (static_cast<unsigned>(std::bit_width(value | 1)) + 3) / 4;
-    value <<= 64 - 4 * digits;
-    const std::array<std::uint64_t, 2> halves{eight(value >> 32), eight(value & 0xffffffff)};
-    at[0] = '0';
-    at[1] = 'x';
-    std::memcpy(at + 2, halves.data(), 16);
-    return at + 2 + digits;
-}
-
-/// Writes at least eight digits: `0x00008010`.
-[[nodiscard]] inline char* put_address(char* at, std::uint64_t value) {
-    if (value >> 32 != 0) return put_hexadecimal(at, value);
-    static_cast<void>(put_hexadecimal(at, value | std::uint64_t{1} << 32));
-    std::memmove(at + 2, at + 3, 8);
-    return at + 10;
-}
 
 /// The values that determine a text shared by several rows.
 using SameKey = std::array<std::uint64_t, 9>;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "waymark/flow/tee.h"
 #include "waymark/pipeline/flow_filter.h"
 #include "waymark/pipeline/message_answers.h"
+#include "waymark/pipeline/packet_counter.h"
 
 namespace waymark::pipeline {
 
@@ -150,6 +152,33 @@ answers::Account flow_account(const Session& session, const std::vector<const So
     return out;
 }
 
+std::unique_ptr<Consumer> count_packets(const StreamInfo& stream) {
+    if (!stream.source.has_packets()) return nullptr;
+    return std::make_unique<PacketCounter>(stream);
+}
+
+answers::Account counted_account(const Session& session, const std::vector<const Source*>& selected,
+                                 const Report& report) {
+    std::deque<protocol::MessageCounts> counts;
+    std::vector<DecodedStream> streams;
+    Account decoded;
+    std::uint64_t messages = 0;
+    for (const StreamReport& stream : report.streams) {
+        const auto* const counter = dynamic_cast<const PacketCounter*>(stream.consumer.get());
+        if (counter == nullptr || !counter->messages()) continue;
+        const protocol::MessageCounts& count = counts.emplace_back(*counter->messages());
+        streams.push_back({&stream, &count.troubles, 0, 0});
+        messages += count.messages;
+        if (count.messages != 0)
+            answers::add(decoded, {.reason = AccountReason::decoded, .bytes = stream.bytes, .records = count.messages});
+        if (count.samples) answers::add(decoded, {.reason = AccountReason::sampled});
+    }
+    if (messages == 0) return {};
+    Account out = flow_account(session, selected, report, streams);
+    for (const answers::AccountRow& row : decoded) answers::add(out, row);
+    return out;
+}
+
 answers::Account account_of(const Session& session, const std::vector<const Source*>& selected,
                             const Progress& progress, std::vector<Error>* unreadable) {
     const auto take_errors = [&](const Report& report) {
@@ -158,8 +187,9 @@ answers::Account account_of(const Session& session, const std::vector<const Sour
             if (buffer.error) unreadable->push_back(*buffer.error);
     };
     if (has_messages_alone(selected)) {
-        auto answers = message_answers(session, selected, {}, progress, take_errors);
-        return answers ? std::move(answers->account) : answers::Account{};
+        const Report report = run(session, selected, count_packets, progress);
+        take_errors(report);
+        return counted_account(session, selected, report);
     }
     std::vector<const Source*> sources;
     std::copy_if(selected.begin(), selected.end(), std::back_inserter(sources),

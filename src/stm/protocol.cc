@@ -5,10 +5,12 @@
 #include <set>
 #include <type_traits>
 
+#include "readers.h"
 #include "waymark/core/numbers.h"
 #include "waymark/protocol/adapters.h"
 #include "waymark/protocol/message.h"
 #include "waymark/protocol/overflow_finding.h"
+#include "waymark/protocol/packet_rows.h"
 #include "waymark/stm/message_decoder.h"
 #include "waymark/stm/parser.h"
 #include "waymark/stm/register_reference.h"
@@ -23,53 +25,20 @@ using protocol::CaptureFinding;
 using protocol::Stretch;
 using protocol::Survey;
 
-/// Results of a survey that only STM has.
-class More {
+class Configured final : public protocol::ConfigurationWith<Config>,
+                         public protocol::MessageSource,
+                         public protocol::RowSource {
 public:
-    explicit More(const Config& config) : state_(config) {}
-
-    template <class P>
-    void see(const P& packet, Extent at, const OffsetMap& offsets, Survey& survey) {
-        state_.see(packet);
-        if constexpr (std::is_same_v<P, Async>) {
-            if (!survey.first_sync) survey.first_sync = offsets.capture(at.first);
-        } else if constexpr (std::is_same_v<P, MasterError> || std::is_same_v<P, GlobalError>) {
-            ++losses_;
-        } else if constexpr (std::is_same_v<P, VersionPacket>) {
-            other_versions_ += packet.version < 3 ? 1 : 0;
-        }
-        if constexpr (requires { packet.time; }) {
-            if (const auto time = state_.time()) {
-                survey.last_timestamp = *time;
-                if (!survey.first_timestamp) survey.first_timestamp = *time;
-            } else {
-                ++untimed_;
-            }
-        }
+    using ConfigurationWith::ConfigurationWith;
+    [[nodiscard]] std::unique_ptr<protocol::Reader> list(protocol::PacketListener& listener) const override {
+        return std::make_unique<protocol::ListerOf<Config, Parser, Explainer>>(config_, listener);
     }
-    void gap() { state_.see(Gap{{}, {}, GapReason::missing}); }
-    void finish(Survey& survey) const {
-        if (losses_ != 0)
-            survey.troubles.push_back(
-                fmt::format("it lost writes {}", losses_ == 1 ? "once" : counted(losses_, "time")));
-        if (other_versions_ != 0)
-            survey.troubles.push_back(
-                fmt::format("{} of a version other than 3 and 4: its timestamps are not read",
-                            counted(other_versions_, "VERSION packet is", "VERSION packets are")));
-        if (untimed_ != 0)
-            survey.troubles.push_back(fmt::format("{} without a VERSION packet that says how to read {}",
-                                                  counted(untimed_, "timestamp"), untimed_ == 1 ? "it" : "them"));
+    [[nodiscard]] std::unique_ptr<protocol::Surveyor> survey(const OffsetMap& offsets) const override {
+        return make_surveyor(config_, offsets);
     }
-
-private:
-    SourceState state_;
-    std::uint64_t losses_ = 0, other_versions_ = 0, untimed_ = 0;
-};
-
-using Base = protocol::ConfigurationOf<Config, Parser, Explainer, More>;
-class Configured final : public Base, public protocol::MessageSource {
-public:
-    using Base::Base;
+    [[nodiscard]] std::unique_ptr<protocol::Reader> write_rows(protocol::PacketRows& rows) const override {
+        return make_row_writer(config_, rows);
+    }
     [[nodiscard]] const protocol::Protocol& protocol() const override { return row(); }
     [[nodiscard]] std::string source_type() const override { return "STM"; }
     [[nodiscard]] std::vector<RegisterValue> registers() const override {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/bytes.h"
+#include "support/fast_readers.h"
 #include "support/wanted.h"
 #include "waymark/itm/message_decoder.h"
 #include "waymark/itm/model.h"
@@ -227,6 +228,27 @@ TEST(ItmMessages, AreWhatTheModelWasTold) {
         for (unsigned i = 0; i < 60; ++i) model.tell(cycle += random() % 100, random_message(random));
         ASSERT_EQ(text(decode(model.bytes(), config.config, 1 + random() % 50)), text(model.truth()));
         ASSERT_EQ(reference_messages(model.bytes(), config.config), model.truth());
+    }
+}
+
+TEST(ItmReaders, ForSpeedAgreeWithTheOthers) {
+    std::mt19937_64 random(13);
+    for (unsigned round = 0; round < wanted(300); ++round) {
+        std::vector<std::uint8_t> bytes = random_bytes(random);
+        if (round % 4 == 0) {
+            // What a program sends, with few damages.
+            ModelConfig config;
+            config.sync_messages = random() % 2 == 0 ? 0 : 20;
+            Model model(config);
+            std::uint64_t cycle = 0;
+            for (unsigned i = 0; i < 100; ++i) model.tell(cycle += random() % 100, random_message(random));
+            bytes.assign(model.bytes().begin(), model.bytes().end());
+            for (unsigned i = static_cast<unsigned>(random() % 4); i != 0; --i)
+                bytes[random() % bytes.size()] = static_cast<std::uint8_t>(random());
+        }
+        const auto source = configuration(Config{.prescaler = static_cast<std::uint8_t>(random() % 2 == 0 ? 1 : 16)});
+        test::expect_fast_readers_agree(*source, bytes, test::random_chunks(random, bytes.size()));
+        if (::testing::Test::HasFailure()) FAIL() << "round " << round;
     }
 }
 

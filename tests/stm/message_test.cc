@@ -7,8 +7,11 @@
 #include <random>
 #include <vector>
 
+#include "support/fast_readers.h"
 #include "support/wanted.h"
+#include "waymark/stm/encoder.h"
 #include "waymark/stm/model.h"
+#include "waymark/stm/protocol.h"
 
 namespace waymark::stm {
 namespace {
@@ -85,6 +88,31 @@ TEST(StmMessages, AreThoseThatTheModelWrote) {
                 ASSERT_EQ(found[i], sent[i]) << i;
             }
         }
+    }
+}
+
+TEST(StmReaders, ForSpeedAgreeWithTheOthers) {
+    std::mt19937_64 random(13);
+    for (unsigned round = 0; round < wanted(300); ++round) {
+        std::vector<std::uint8_t> bytes;
+        NibbleWriter writer(bytes);
+        for (unsigned part = 0; part < 3; ++part) {
+            if (random() % 4 != 0) encode(writer, Async{21 + random() % 3});
+            if (random() % 2 == 0) encode(writer, VersionPacket{static_cast<std::uint8_t>(1 + random() % 4)});
+            for (unsigned i = 0; i < 6; ++i)
+                OpcodePackets::for_each([&]<class P>() {
+                    if (random() % 3 != 0) return;
+                    P packet{};
+                    wire::Generator generator(random);
+                    P::fields(generator, packet);
+                    encode(writer, packet);
+                    if (random() % 200 == 0) writer.put(random(), 1 + static_cast<unsigned>(random() % 4));
+                });
+        }
+        for (unsigned i = static_cast<unsigned>(random() % 4); i != 0; --i)
+            bytes[random() % bytes.size()] = static_cast<std::uint8_t>(random());
+        test::expect_fast_readers_agree(*configuration(Config{}), bytes, test::random_chunks(random, bytes.size()));
+        if (::testing::Test::HasFailure()) FAIL() << "round " << round;
     }
 }
 

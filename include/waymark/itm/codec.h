@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "waymark/core/append_number.h"
 #include "waymark/core/cursor.h"
 #include "waymark/core/wire.h"
 
@@ -41,7 +42,7 @@ struct NumberField {
             out.push_back(static_cast<std::uint8_t>((n.value >> 7 * i & 0x7fU) | (i + 1U < n.bytes ? 0x80U : 0U)));
     }
     /// `0x12402/3`: value and bytes.
-    static void print(std::string& out, const Number& n) {
+    WM_INLINE static void print(auto& out, const Number& n) {
         wire::append_number(out, n.value);
         out += '/';
         out += static_cast<char>('0' + n.bytes);
@@ -74,7 +75,7 @@ struct SyncField {
         out.insert(out.end(), zeros, 0);
         out.push_back(0x80);
     }
-    static void print(std::string& out, std::uint64_t zeros) { out += std::to_string(zeros); }
+    WM_INLINE static void print(auto& out, std::uint64_t zeros) { wire::append_decimal(out, zeros); }
     static bool scan(std::string_view text, std::uint64_t& zeros) {
         return wire::scan_number(text, zeros) && zeros >= 5;
     }

@@ -25,7 +25,7 @@ struct Stimulus {
     std::uint8_t size = 1;
     std::uint32_t data{};
 
-    static void fields(auto& w, auto& p, const Config& = {}) {
+    WM_INLINE static void fields(auto& w, auto& p, const Config& = {}) {
         w.byte(bits<7, 3>("port", p.port), fixed<2>(0), bits<1, 0>("size", p.size));
         if (p.size == 0) return w.impossible();
         w.le("data", p.data, payload_bytes(p.size));
@@ -41,7 +41,7 @@ struct HardwareSource {
     std::uint8_t size = 1;
     std::uint32_t data{};
 
-    static void fields(auto& w, auto& p, const Config& = {}) {
+    WM_INLINE static void fields(auto& w, auto& p, const Config& = {}) {
         w.byte(bits<7, 3>("discriminator", p.discriminator), fixed<2>(1), bits<1, 0>("size", p.size));
         if (p.size == 0) return w.impossible();
         w.le("data", p.data, payload_bytes(p.size));
@@ -59,7 +59,7 @@ struct LocalTimestamp {
     Relation relation{};
     Number delta;
 
-    static void fields(auto& w, auto& p, const Config& = {}) {
+    WM_INLINE static void fields(auto& w, auto& p, const Config& = {}) {
         w.byte(fixed<7, 6>(3), bits<5, 4>("relation", p.relation), fixed<3, 0>(0));
         w.field("delta", p.delta, NumberField<1, 4>{});
     }
@@ -72,7 +72,7 @@ struct ShortTimestamp {
         .name = "SHORT-TIMESTAMP", .section = "1", .value = 0x00, .mask = 0x8f, .max_bytes = 1};
     std::uint8_t delta = 1;
 
-    static void fields(auto& w, auto& p, const Config& = {}) {
+    WM_INLINE static void fields(auto& w, auto& p, const Config& = {}) {
         w.byte(fixed<7>(0), bits<6, 4>("delta", p.delta), fixed<3, 0>(0));
         if (p.delta == 0 || p.delta == 7) return w.impossible();
     }
@@ -85,7 +85,7 @@ struct GlobalTimestamp1 {
         .name = "GLOBAL-TIMESTAMP-1", .section = "2", .value = 0x94, .mask = 0xff, .max_bytes = 5};
     Number bits_27_0;
 
-    static void fields(auto& w, auto& p, const Config& = {}) {
+    WM_INLINE static void fields(auto& w, auto& p, const Config& = {}) {
         w.byte(fixed<7, 0>(0x94));
         w.field("bits", p.bits_27_0, NumberField<1, 4>{});
     }
@@ -104,7 +104,7 @@ struct GlobalTimestamp2 {
         .name = "GLOBAL-TIMESTAMP-2", .section = "2", .value = 0xb4, .mask = 0xff, .max_bytes = 7};
     Number high{.value = 0, .bytes = 4};
 
-    static void fields(auto& w, auto& p, const Config& = {}) {
+    WM_INLINE static void fields(auto& w, auto& p, const Config& = {}) {
         w.byte(fixed<7, 0>(0xb4));
         w.field("high", p.high, NumberField<4, 6, 2>{});
     }
@@ -119,7 +119,7 @@ struct Extension {
     std::uint8_t low{};
     Number high;
 
-    static void fields(auto& w, auto& p, const Config& = {}) {
+    WM_INLINE static void fields(auto& w, auto& p, const Config& = {}) {
         w.byte(bits<7>("more", p.more), bits<6, 4>("low", p.low), fixed<3>(1), bits<2>("hardware", p.hardware),
                fixed<1, 0>(0));
         if (p.more) w.field("high", p.high, NumberField<1, 4>{});
@@ -130,7 +130,7 @@ struct Extension {
 /// Packets before it were lost.
 struct Overflow {
     static constexpr PacketInfo info{.name = "OVERFLOW", .section = "2", .value = 0x70, .mask = 0xff, .max_bytes = 1};
-    static void fields(auto& w, auto&, const Config& = {}) { w.byte(fixed<7, 0>(0x70)); }
+    WM_INLINE static void fields(auto& w, auto&, const Config& = {}) { w.byte(fixed<7, 0>(0x70)); }
     bool operator==(const Overflow&) const = default;
 };
 
@@ -139,7 +139,7 @@ struct Sync {
     static constexpr PacketInfo info{.name = "SYNC", .section = "2", .value = 0x00, .mask = 0xff, .max_bytes = 0};
     std::uint64_t zeros = 5;  ///< 5 or more
 
-    static void fields(auto& w, auto& p, const Config& = {}) { w.field("zeros", p.zeros, SyncField{}); }
+    WM_INLINE static void fields(auto& w, auto& p, const Config& = {}) { w.field("zeros", p.zeros, SyncField{}); }
     bool operator==(const Sync&) const = default;
 };
 
@@ -154,6 +154,23 @@ using Packet = std::variant<Overflow, ShortTimestamp, LocalTimestamp, GlobalTime
     if ((header & 3U) != 0) return false;
     if ((header & 0xfU) == 4) return header != 0x94 && header != 0xb4;
     return (header & 0xcfU) == 0x80;
+}
+
+/// Whether the DWT never sends such a packet: a reserved discriminator, size or value.
+[[nodiscard]] WM_INLINE constexpr bool is_reserved(const HardwareSource& p) {
+    const unsigned bytes = payload_bytes(p.size);
+    switch (p.discriminator) {
+        case 0: return bytes != 1 || (p.data & 0xc0U) != 0 || p.data == 0;
+        case 1: return bytes != 2 || (p.data & 0xce00U) != 0 || (p.data >> 12 & 3U) == 0;
+        case 2: return bytes == 2 || (bytes == 1 && p.data != 0 && p.data != 0xff);
+        case 3: return bytes != 1;
+        default: break;
+    }
+    if (p.discriminator < 8 || p.discriminator > 23) return true;
+    if (p.discriminator >= 16) return false;
+    const bool address = (p.discriminator & 1U) != 0;
+    if (address) return bytes == 1;
+    return bytes == 2 || (bytes == 1 && p.data != 1);
 }
 
 }  // namespace waymark::itm

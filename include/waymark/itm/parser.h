@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "waymark/core/gap.h"
@@ -21,9 +22,50 @@ namespace waymark::itm {
 using wire::Extent;
 using wire::Parsed;
 
-/// Packets other than Sync, in the order in which Dispatch tests their headers.
+/// Packets other than Sync. A header belongs to the first whose info matches.
 using HeaderPackets = wire::PacketList<Overflow, ShortTimestamp, LocalTimestamp, GlobalTimestamp1, GlobalTimestamp2,
                                        Extension, HardwareSource, Stimulus>;
+
+/// For each first byte of a packet, the index in HeaderPackets of the packet that it begins; reserved_header for 0 and
+/// for reserved headers.
+inline constexpr auto header_kinds = [] {
+    std::array<std::uint8_t, 256> out{};
+    for (unsigned byte = 0; byte < out.size(); ++byte) {
+        const auto header = static_cast<std::uint8_t>(byte);
+        out[byte] = wire::reserved_header;
+        if (header == 0 || is_reserved(header)) continue;
+        for (std::size_t i = HeaderPackets::size; i-- != 0;)
+            if ((header & HeaderPackets::infos[i].mask) == HeaderPackets::infos[i].value)
+                out[byte] = static_cast<std::uint8_t>(i);
+    }
+    return out;
+}();
+
+/// Parses the packet at the start of `bytes`, whose header is not 0.
+template <class Take>
+WM_INLINE Parsed parse_one(Bytes bytes, Take&& take) {
+    const std::uint8_t kind = header_kinds[bytes[0]];
+    Parsed out{Step::bad, 0, true};
+    const auto is = [&]<class P>() __attribute__((always_inline)) {
+        constexpr auto index = [] {
+            std::uint8_t at = 0, found = 0;
+            HeaderPackets::for_each([&]<class Other>() {
+                if (std::is_same_v<P, Other>) found = at;
+                ++at;
+            });
+            return found;
+        }();
+        if (kind != index) return false;
+        out = wire::parse_as<P>(bytes, take);
+        return true;
+    };
+    // The most frequent first.
+    (void)(is.template operator()<Stimulus>() || is.template operator()<ShortTimestamp>() ||
+           is.template operator()<LocalTimestamp>() || is.template operator()<HardwareSource>() ||
+           is.template operator()<GlobalTimestamp1>() || is.template operator()<GlobalTimestamp2>() ||
+           is.template operator()<Extension>() || is.template operator()<Overflow>());
+    return out;
+}
 
 /// Parses a stream of packets, in chunks of any size: the division into chunks never changes the result. After
 /// finish(), every byte fed is in exactly one packet or one gap.
@@ -88,13 +130,18 @@ private:
                 at = count_zeros(at, end);
                 continue;
             }
-            Parsed parsed{Step::bad, 0, true};
-            if (!is_reserved(*at))
-                parsed =
-                    wire::Dispatch<HeaderPackets>::parse(Bytes(at, end), [&](const auto& packet, std::size_t bytes) {
-                        report(at_);
-                        handler_(packet, Extent{at_, bytes});
-                    });
+            if constexpr (wire::TakesPackets<Handler>) {
+                if (!lost_) {
+                    const std::uint8_t* const next = handler_.take(at, end, at_);
+                    at_ = at_ + static_cast<std::uint64_t>(next - at);
+                    at = next;
+                    if (at == end || *at == 0) continue;
+                }
+            }
+            Parsed parsed = parse_one(Bytes(at, end), [&](const auto& packet, std::size_t bytes) {
+                report(at_);
+                handler_(packet, Extent{at_, bytes});
+            });
             if (parsed.step == Step::need_more) {
                 carried_ = static_cast<std::size_t>(end - at);
                 std::copy(at, end, carry_.begin());

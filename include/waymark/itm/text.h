@@ -7,6 +7,7 @@
 #include "waymark/core/gap.h"
 #include "waymark/core/packet_text.h"
 #include "waymark/core/result.h"
+#include "waymark/core/text_cursor.h"
 #include "waymark/itm/config.h"
 #include "waymark/itm/packet.h"
 #include "waymark/itm/state.h"
@@ -19,15 +20,15 @@ using wire::fields_text, wire::to_text;
 /// value; the message names it.
 [[nodiscard]] Result<Packet> from_text(std::string_view text);
 
-/// Whether the DWT never sends such a packet: a reserved discriminator, size or value.
-[[nodiscard]] bool is_reserved(const HardwareSource& packet);
-
 /// Explains packets. Receives every packet and gap of a stream in order.
 class Explainer {
 public:
     explicit Explainer(const Config& config) : state_(config) {}
     [[nodiscard]] std::string operator()(const Packet& packet);
     void operator()(const Gap& gap) { state_.see(gap); }
+    /// The same at speed, for any packet: src/itm/explain.h. At most 200 bytes.
+    template <class P>
+    void explain(const P& packet, TextCursor& out);
 
 private:
     SourceState state_;

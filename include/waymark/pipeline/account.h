@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -31,6 +32,13 @@ struct DecodedStream {
 /// programmed to leave out, without what the capture lacks elsewhere.
 [[nodiscard]] answers::Account part_account(const Session& session, const std::vector<const Source*>& selected,
                                             std::span<const DecodedStream> streams);
+
+/// A PacketCounter for a source with packets, otherwise null.
+[[nodiscard]] std::unique_ptr<Consumer> count_packets(const StreamInfo& stream);
+/// The account of sources with messages alone (has_messages_alone), from a report whose consumers are of
+/// count_packets(). Empty if there is no message. It does not count rows that tables of answers leave out.
+[[nodiscard]] answers::Account counted_account(const Session& session, const std::vector<const Source*>& selected,
+                                               const Report& report);
 
 /// Decodes the trace of the `selected` sources and gives its account. `unreadable`, where not null, receives the
 /// errors of buffers that could not be opened or read to their end; the account counts such buffers as `cut`.

@@ -4,8 +4,10 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 
 #include "waymark/pipeline/run.h"
+#include "waymark/protocol/message_survey.h"
 #include "waymark/protocol/packets.h"
 
 namespace waymark::pipeline {
@@ -20,6 +22,8 @@ public:
     void finish() override {
         reader_->finish();
         survey_ = reader_->survey();
+        if (const auto* counter = dynamic_cast<const protocol::MessageCounter*>(reader_.get()); counter != nullptr)
+            messages_ = counter->messages();
     }
     void flush() override {}
     [[nodiscard]] std::array<Offset, 2> pending() const override { return reader_->pending(); }
@@ -27,10 +31,13 @@ public:
 
     /// After finish().
     [[nodiscard]] const protocol::Survey& survey() const { return survey_; }
+    /// The same; nullopt if such a source has no messages.
+    [[nodiscard]] const std::optional<protocol::MessageCounts>& messages() const { return messages_; }
 
 private:
     std::unique_ptr<protocol::Surveyor> reader_;
     protocol::Survey survey_;
+    std::optional<protocol::MessageCounts> messages_;
 };
 
 /// A consumer that lists the packets of a source for which has_packets() is true; `listener` is borrowed.

@@ -144,9 +144,10 @@ private:
 };
 
 /// Counts packets and gaps. `More(config)` adds the protocol's own counts: see(packet, at, offsets, survey) for each
-/// packet, gap() for each gap, finish(survey) on a copy of the counts.
+/// packet, gap() or gap(gap, offsets) for each gap, finish(survey) on a copy of the counts. It may also count packets
+/// itself, in take(…, offsets, survey), as PacketParser and other parsers let handlers do.
 template <class Config, template <class> class Parser, class More>
-class SurveyorOf final : public Surveyor {
+class SurveyorOf : public Surveyor {
 public:
     SurveyorOf(const Config& config, const OffsetMap& offsets)
         : offsets_(offsets), config_(config), more_(config_), parser_(config_, *this) {}
@@ -169,12 +170,23 @@ public:
         count(P::info.name);
         more_.see(packet, at, offsets_, survey_);
     }
+    template <class... Place>
+    requires requires(More& more, const OffsetMap& offsets, Survey& survey, const Place&... place) {
+        more.take(place..., offsets, survey);
+    }
+    auto take(const Place&... place) { return more_.take(place..., offsets_, survey_); }
     void operator()(const Gap& gap) {
-        more_.gap();
+        if constexpr (requires { more_.gap(gap, offsets_); })
+            more_.gap(gap, offsets_);
+        else
+            more_.gap();
         Survey::Gaps& gaps = survey_.gaps[static_cast<unsigned>(gap.reason)];
         if (gaps.times++ == 0) gaps.first = offsets_.capture(gap.first);
         gaps.bytes += gap.bytes();
     }
+
+protected:
+    [[nodiscard]] const More& more() const { return more_; }
 
 private:
     /// Few kinds of packets occur in a stream, and each has one name in memory.
@@ -195,25 +207,32 @@ private:
     Parser<SurveyorOf> parser_;
 };
 
-/// The part of a Configuration that is the same in every protocol with packets. A protocol's own class adds protocol,
-/// source_type, registers and settings.
-template <class Config, template <class> class Parser, class Explainer, class More>
-class ConfigurationOf : public Configuration {
+/// The part of a Configuration that is the same in every protocol.
+template <class Config>
+class ConfigurationWith : public Configuration {
 public:
-    explicit ConfigurationOf(const Config& config) : config_(config) {}
+    explicit ConfigurationWith(const Config& config) : config_(config) {}
     [[nodiscard]] const Config& config() const { return config_; }
     [[nodiscard]] bool equals(const Configuration& other) const override {
-        return config_ == static_cast<const ConfigurationOf&>(other).config_;
-    }
-    [[nodiscard]] std::unique_ptr<Reader> list(PacketListener& listener) const override {
-        return std::make_unique<ListerOf<Config, Parser, Explainer>>(config_, listener);
-    }
-    [[nodiscard]] std::unique_ptr<Surveyor> survey(const OffsetMap& offsets) const override {
-        return std::make_unique<SurveyorOf<Config, Parser, More>>(config_, offsets);
+        return config_ == static_cast<const ConfigurationWith&>(other).config_;
     }
 
 protected:
     const Config config_;
+};
+
+/// The same with lists and surveys of packets. A protocol's own class adds protocol, source_type, registers and
+/// settings.
+template <class Config, template <class> class Parser, class Explainer, class More>
+class ConfigurationOf : public ConfigurationWith<Config> {
+public:
+    using ConfigurationWith<Config>::ConfigurationWith;
+    [[nodiscard]] std::unique_ptr<Reader> list(PacketListener& listener) const override {
+        return std::make_unique<ListerOf<Config, Parser, Explainer>>(this->config_, listener);
+    }
+    [[nodiscard]] std::unique_ptr<Surveyor> survey(const OffsetMap& offsets) const override {
+        return std::make_unique<SurveyorOf<Config, Parser, More>>(this->config_, offsets);
+    }
 };
 
 /// `Base`, a ConfigurationOf, for a protocol whose flow is decoded. `Config::max_walk_bytes` bounds a walk. `Named` is

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "waymark/core/append_number.h"
 #include "waymark/core/wire.h"
 #include "waymark/stm/nibbles.h"
 
@@ -18,7 +19,7 @@ struct NumberOf {
         value = static_cast<T>(c.take(Count));
     }
     static void write(NibbleWriter& out, std::uint64_t value) { out.put(value, Count); }
-    static void print(std::string& out, std::uint64_t value) { wire::append_number(out, value); }
+    WM_INLINE static void print(auto& out, std::uint64_t value) { wire::append_number(out, value); }
     template <class T>
     static bool scan(std::string_view text, T& value) {
         std::uint64_t number = 0;
@@ -55,10 +56,10 @@ struct StampField {
         out.put(stamp.low, stamp.nibbles);
     }
     /// `0x3aeb284c9/16`: the value, and the number of nibbles.
-    static void print(std::string& out, const Stamp& stamp) {
+    WM_INLINE static void print(auto& out, const Stamp& stamp) {
         wire::append_number(out, stamp.low);
         out += '/';
-        out += std::to_string(stamp.nibbles);
+        wire::append_decimal(out, stamp.nibbles);
     }
     static bool scan(std::string_view text, Stamp& stamp) {
         const std::size_t slash = text.find('/');
@@ -83,7 +84,7 @@ struct VersionField {
         if (version == 0 || version > 4) c.bad();
     }
     static void write(NibbleWriter& out, std::uint8_t version) { out.put(version, 1); }
-    static void print(std::string& out, std::uint8_t version) { wire::append_number(out, version); }
+    WM_INLINE static void print(auto& out, std::uint8_t version) { wire::append_number(out, version); }
     static bool scan(std::string_view text, std::uint8_t& version) {
         std::uint64_t number = 0;
         if (!wire::scan_number(text, number) || number == 0 || number > 4) return false;
@@ -99,7 +100,7 @@ struct OnesField {
         for (std::uint64_t i = 0; i < ones; ++i) out.put(0xf, 1);
         out.put(0, 1);
     }
-    static void print(std::string& out, std::uint64_t ones) { out += std::to_string(ones); }
+    WM_INLINE static void print(auto& out, std::uint64_t ones) { wire::append_decimal(out, ones); }
     static bool scan(std::string_view text, std::uint64_t& ones) { return wire::scan_number(text, ones) && ones >= 21; }
     static void random(wire::Random& r, std::uint64_t& ones) { ones = r() % 4 == 0 ? 21 + r() % 40 : 21; }
 };

@@ -17,6 +17,20 @@ namespace waymark::stm {
     return bytes[at / 2] >> 4 * (at % 2) & 0xfU;
 }
 
+/// The 16 nibbles from nibble `at` on, the first one least significant. Reads nine bytes from that of `at` on.
+[[nodiscard]] WM_INLINE std::uint64_t sixteen_nibbles(const std::uint8_t* bytes, std::size_t at) {
+    const std::uint8_t* const from = bytes + at / 2;
+    std::uint64_t word = 0;
+    for (unsigned i = 0; i < 8; ++i) word |= std::uint64_t{from[i]} << 8 * i;
+    return at % 2 != 0 ? word >> 4 | std::uint64_t{from[8]} << 60 : word;
+}
+/// The number of the first `count` of them, 1 to 16, the first one most significant.
+[[nodiscard]] WM_INLINE std::uint64_t number_of(std::uint64_t nibbles, unsigned count) {
+    nibbles = __builtin_bswap64(nibbles);
+    nibbles = (nibbles & 0x0f0f'0f0f'0f0f'0f0fU) << 4 | (nibbles >> 4 & 0x0f0f'0f0f'0f0f'0f0fU);
+    return nibbles >> (64 - 4 * count);
+}
+
 /// Reads forward over borrowed bytes, starting at a nibble. After a failure, all later reads fail too.
 class NibbleCursor {
 public:
@@ -29,13 +43,7 @@ public:
         const std::size_t byte = at_ / 2;
         std::uint64_t value = 0;
         if (byte + 9 <= bytes_.size()) [[likely]] {
-            std::uint64_t word = 0;
-            for (unsigned i = 0; i < 8; ++i) word |= std::uint64_t{bytes_[byte + i]} << 8 * i;
-            if (at_ % 2 != 0) word = word >> 4 | std::uint64_t{bytes_[byte + 8]} << 60;
-            // Nibbles in reverse order.
-            word = __builtin_bswap64(word);
-            word = (word & 0x0f0f'0f0f'0f0f'0f0fU) << 4 | (word >> 4 & 0x0f0f'0f0f'0f0f'0f0fU);
-            value = word >> (64 - 4 * count);
+            value = number_of(sixteen_nibbles(bytes_.data(), at_), count);
         } else {
             if (2 * bytes_.size() - at_ < count) {
                 step_ = Step::need_more;

@@ -26,25 +26,27 @@ inline constexpr std::size_t max_nibbles = 35;
 
 /// Fields of a packet that is only an opcode, of one with a number, and of one with a number and a timestamp.
 struct OpcodePacket {
-    static void fields(auto&, auto&, const Config& = {}) {}
+    WM_INLINE static void fields(auto&, auto&, const Config& = {}) {}
     bool operator==(const OpcodePacket&) const = default;
 };
 template <class T, unsigned Nibbles>
 struct NumberPacket {
     T value{};
-    static void fields(auto& w, auto& p, const Config& = {}) { w.field("value", p.value, NumberOf<Nibbles>{}); }
+    WM_INLINE static void fields(auto& w, auto& p, const Config& = {}) {
+        w.field("value", p.value, NumberOf<Nibbles>{});
+    }
     bool operator==(const NumberPacket&) const = default;
 };
 struct StampPacket {
     Stamp time{};
-    static void fields(auto& w, auto& p, const Config& = {}) { w.field("timestamp", p.time, StampField{}); }
+    WM_INLINE static void fields(auto& w, auto& p, const Config& = {}) { w.field("timestamp", p.time, StampField{}); }
     bool operator==(const StampPacket&) const = default;
 };
 template <class T, unsigned Nibbles>
 struct NumberStampPacket {
     T value{};
     Stamp time{};
-    static void fields(auto& w, auto& p, const Config& = {}) {
+    WM_INLINE static void fields(auto& w, auto& p, const Config& = {}) {
         w.field("value", p.value, NumberOf<Nibbles>{});
         w.field("timestamp", p.time, StampField{});
     }
@@ -165,7 +167,9 @@ struct VersionPacket {
     static constexpr PacketInfo info{.name = "VERSION", .section = "2"};
     static constexpr Opcode opcode{0xf00, 3};
     std::uint8_t version = 3;
-    static void fields(auto& w, auto& p, const Config& = {}) { w.field("version", p.version, VersionField{}); }
+    WM_INLINE static void fields(auto& w, auto& p, const Config& = {}) {
+        w.field("version", p.version, VersionField{});
+    }
     bool operator==(const VersionPacket&) const = default;
 };
 /// A packet begins after it.
@@ -173,7 +177,7 @@ struct Async {
     static constexpr PacketInfo info{.name = "ASYNC", .section = "2"};
     static constexpr std::uint64_t least = 21;
     std::uint64_t ones = least;  ///< or more
-    static void fields(auto& w, auto& p, const Config& = {}) { w.field("ones", p.ones, OnesField{}); }
+    WM_INLINE static void fields(auto& w, auto& p, const Config& = {}) { w.field("ones", p.ones, OnesField{}); }
     bool operator==(const Async&) const = default;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -19,6 +20,29 @@ namespace waymark::stm {
 using wire::Extent;
 using wire::Parsed;
 
+/// The packet whose opcode begins with two nibbles, the first one in bits 3:0, as an index into OpcodePackets;
+/// reserved_header if a longer opcode does.
+inline constexpr auto opcode_kinds = [] {
+    std::array<std::uint8_t, 256> out{};
+    out.fill(wire::reserved_header);
+    std::uint8_t index = 0;
+    OpcodePackets::for_each([&]<class P>() {
+        for (unsigned two = 0; two < out.size(); ++two)
+            if (P::opcode.nibbles == 1 ? (two & 0xfU) == P::opcode.value
+                                       : P::opcode.nibbles == 2 && ((two & 0xfU) << 4 | two >> 4) == P::opcode.value)
+                out[two] = index;
+        ++index;
+    });
+    return out;
+}();
+
+/// A handler may count plain packets itself, like wire::TakesPackets: `take(bytes, at)` handles any number of whole
+/// packets from nibble `at` on, and returns where the next one begins.
+template <class H>
+concept TakesNibbles = requires(H& handler, Bytes bytes, std::size_t at) {
+    { handler.take(bytes, at) } -> std::same_as<std::size_t>;
+};
+
 /// Parses the packet whose opcode begins at nibble `at` of `bytes`, which must exist; calls `take(packet, nibble after
 /// it)` if it is complete.
 template <class List>
@@ -26,24 +50,33 @@ struct OpcodeDispatch;
 template <class... P>
 struct OpcodeDispatch<wire::PacketList<P...>> {
     template <class Take>
-    WM_INLINE static Parsed parse(Bytes bytes, std::size_t at, Take&& take) {
+    WM_INLINE static Parsed parse(Bytes bytes, std::size_t at, Take& take) {
         const std::size_t end = 2 * bytes.size();
         std::size_t next = at;
         std::uint32_t opcode = nibble_at(bytes.data(), next++);
+        if (next != end) {
+            const std::uint8_t kind = opcode_kinds[opcode | nibble_at(bytes.data(), next) << 4];
+            if (kind != wire::reserved_header) [[likely]] {
+                // A table of functions: a chain of comparisons takes twice as long.
+                static constexpr std::array<Parsed (*)(Bytes, std::size_t, Take&), sizeof...(P)> parse{
+                    parse_as<P, Take>...};
+                return parse[kind](bytes, at, take);
+            }
+        }
         // F, F0 and F0F are not opcodes: another nibble follows.
         while (opcode == 0xf || opcode == 0xf0 || opcode == 0xf0f) {
             if (next == end) return {Step::need_more, 0, false};
             opcode = opcode << 4 | nibble_at(bytes.data(), next++);
         }
         Parsed out{Step::bad, 0, true};
-        (void)((opcode == P::opcode.value && (out = parse_as<P>(bytes, at, next, take), true)) || ...);
+        (void)((opcode == P::opcode.value && (out = parse_as<P>(bytes, at, take), true)) || ...);
         return out;
     }
 
 private:
     template <class One, class Take>
-    WM_INLINE static Parsed parse_as(Bytes bytes, std::size_t at, std::size_t next, Take&& take) {
-        NibbleCursor cursor(bytes, next);
+    static Parsed parse_as(Bytes bytes, std::size_t at, Take& take) {
+        NibbleCursor cursor(bytes, at + One::opcode.nibbles);
         One packet{};
         NibbleFieldReader reader(cursor);
         One::fields(reader, packet);
@@ -162,9 +195,15 @@ private:
     /// Parses packets up to one that is cut, an impossible one, or an ASYNC.
     std::size_t parse(Bytes bytes, std::size_t at, std::uint64_t base) {
         const std::size_t end = 2 * bytes.size();
+        auto take = [&](const auto& packet, std::size_t next) __attribute__((always_inline)) {
+            give(packet, base + at, base + next);
+        };
         while (at != end) {
-            const Parsed parsed = OpcodeDispatch<OpcodePackets>::parse(
-                bytes, at, [&](const auto& packet, std::size_t next) { give(packet, base + at, base + next); });
+            if constexpr (TakesNibbles<Handler>) {
+                at = handler_.take(bytes, at);
+                if (at == end) break;
+            }
+            const Parsed parsed = OpcodeDispatch<OpcodePackets>::parse(bytes, at, take);
             if (parsed.step == Step::ok) [[likely]] {
                 at += parsed.bytes;
                 continue;
