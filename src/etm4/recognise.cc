@@ -495,18 +495,31 @@ std::shared_ptr<const Recognised> recognise(const std::vector<Stretch>& stretche
             best->parse = whole;
         }
     }
+    if (best->parse.only_events()) {
+        const auto ete = std::find_if(all.begin(), all.end(), [](const Alternative& a) { return a.config.ete(); });
+        if (ete != all.end()) best = ete;
+    }
     const Likeness& p = best->parse;
     out.tried.push_back(
         {p.asyncs == 0 ? "ETMv4 and ETE" : fmt::format("ETMv4 and ETE, {}", counted(all.size(), "configuration")),
          p.asyncs == 0 ? fmt::format("no A-sync ({})", sync_bytes)
                        : fmt::format("{}, {}, {}, {}", counted(p.packets, "packet"), counted(p.asyncs, "A-sync"),
                                      counted(p.trace_infos, "Trace Info", "Trace Infos"), p.errors_text())});
-    if (!p.enough()) return nullptr;
+    const bool only_events = p.only_events();
+    if (!p.enough() && !only_events) return nullptr;
     const auto found = std::make_shared<Recognised>();
     found->config = best->config;
     found->likeness = p;
     found->conflicts = best->speculation.conflicts;
     out.facts = Facts(all, *best, found->config).take();
+    if (only_events)
+        for (InferredField& fact : out.facts) {
+            // Nothing shows how instructions would be traced.
+            fact.certainty = fact.what == "unit" ? Certainty::likely : Certainty::assumed;
+            if (fact.what == "unit")
+                fact.proof = fmt::format("{} of 11 zeros, then {} without a Trace Info, which only an ETE sends",
+                                         counted(p.asyncs, "A-sync"), counted(p.events, "Event packet"));
+        }
     found->facts = out.facts;
     found->commit_mode_open = std::any_of(out.facts.begin(), out.facts.end(), [](const InferredField& f) {
         return f.what == commit_fact && f.certainty == Certainty::assumed;

@@ -30,6 +30,7 @@ struct Likeness : protocol::Likeness {
     std::uint64_t many_taken{};  ///< packets with several taken branches, and no address between them
     std::uint64_t alone_taken{}, alone_named{};  ///< packets of one taken branch, and those that an address follows
     std::uint64_t data_markers{};
+    std::uint64_t events{};
     unsigned most_timestamp_bytes{};
     std::uint32_t most_timestamp_cycles{};
     std::optional<TraceInfo> info{};  ///< the first
@@ -90,6 +91,8 @@ struct Likeness : protocol::Likeness {
             ++ete_only;
         } else if constexpr (std::is_same_v<P, Instrumentation>) {
             ++ete_1_3_only;
+        } else if constexpr (std::is_same_v<P, Event>) {
+            ++events;
         } else if constexpr (std::is_same_v<P, NumberedDataSyncMarker> || std::is_same_v<P, UnnumberedDataSyncMarker>) {
             ++data_markers;
         }
@@ -116,6 +119,12 @@ struct Likeness : protocol::Likeness {
     [[nodiscard]] bool enough() const {
         return asyncs != 0 && trace_infos != 0 && errors * 4 <= asyncs + trace_infos &&
                lost_bytes * 4 <= parsed_bytes();
+    }
+    /// Whether these are all packets of an ETE that was enabled and traced no instruction: A-syncs, the first one at
+    /// the first byte, and Event packets, which need no Trace Info there (section 5).
+    [[nodiscard]] bool only_events() const {
+        constexpr std::uint64_t async_bytes = 12;
+        return asyncs != 0 && events != 0 && bytes == async_bytes * asyncs + events + padding_bytes;
     }
 
 private:

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -127,6 +128,35 @@ std::string fact(const Identity& identity, std::string_view what) {
     for (const protocol::InferredField& f : identity.facts)
         if (f.what == what) return f.value + ", " + std::string(name(f.certainty));
     return "none";
+}
+
+TEST(Etm4Recognition, TakesEventsAloneForLikely) {
+    for (const std::string& hex : {std::string(async) + "71", async + std::string("71 7f ") + async + "72"}) {
+        const Identity identity = identified(hex);
+        EXPECT_EQ(fact(identity, "unit"), "ETE, likely") << hex;
+        for (const protocol::InferredField& f : identity.facts)
+            if (f.what != "unit") EXPECT_EQ(f.certainty, protocol::Certainty::assumed) << f.what;
+        EXPECT_EQ(identity.waypoints, 0U);
+    }
+    // A byte before it, another packet, a reserved header, or nothing after the A-sync.
+    for (const std::string& hex : {"f7 " + std::string(async) + "71", async + std::string("71 f7"),
+                                   async + std::string("71 42"), std::string(async)}) {
+        Identity out;
+        EXPECT_FALSE(row().identify(stretch_of(hex), out)) << hex;
+    }
+    // Random short files, even behind an A-sync.
+    std::mt19937_64 random(1);
+    for (unsigned round = 0; round < 2000; ++round) {
+        auto stretches = stretch_of(round % 2 == 0 ? async : "");
+        for (std::size_t bytes = 2 + random() % 30; bytes != 0; --bytes)
+            stretches[0].bytes.push_back(static_cast<std::uint8_t>(random()));
+        Identity out;
+        if (!row().identify(stretches, out)) continue;
+        // Random bytes are Event packets and nothing else, or have a Trace Info.
+        for (const std::uint8_t byte : stretches[0].bytes)
+            if (out.tried.front().result.find(" 0 Trace Infos") != std::string::npos)
+                EXPECT_TRUE(byte == 0 || byte == 0x80 || (byte > 0x70 && byte < 0x80));
+    }
 }
 
 TEST(Etm4Recognition, InfersWhetherTheUnitSpeculates) {
