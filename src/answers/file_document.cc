@@ -167,8 +167,9 @@ std::string answers_document() {
         "become `differs`. The call tree is kept only if every capture has one. If only some files have more than "
         "ranges\n"
         "and branches (`--only-ranges`), the account has a row *no functions*, a warning says that the other tables\n"
-        "are sums of these alone, and code that did not run in these is *not observed*. A single file\n"
-        "stays as it is.\n"
+        "are sums of these alone, and code that did not run in these is *not observed*. Code that one file lists and\n"
+        "another does not is *not observed* if it may have run unobserved in the other (`images.hides`,\n"
+        "`head.hides_others`), and did not run in any. A single file stays as it is.\n"
         "\n"
         "## Tables\n"
         "\n";

@@ -388,6 +388,7 @@ private:
         out_.trace_bytes = head.trace_bytes;
         out_.cut = head.cut;
         out_.timeline.resolution = head.resolution;
+        out_.hides_others = head.hides_others;
         if (!axes_.empty()) out_.timeline.axis = std::move(axes_.front());
         if (out_.metrics.empty()) return bad("it has no metric");
         for (schema::StoredTable& table : tables_) {

@@ -174,7 +174,7 @@ void write_answers(const Answers& answers, ByteSink& sink) {
     FileWriter file(sink);
     file.table("head",
                std::vector<schema::AnswersHead>{{answers.capture, answers.unit, answers.version, answers.trace_bytes,
-                                                 answers.cut, answers.timeline.resolution}});
+                                                 answers.cut, answers.timeline.resolution, answers.hides_others}});
     file.table("axis", std::vector<TimeAxis>{answers.timeline.axis});
     schema::tables([&](std::string_view name, const auto& rows, std::string_view) { file.table(name, rows); }, answers);
     std::vector<schema::StoredTable> tables;

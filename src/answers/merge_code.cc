@@ -1,5 +1,6 @@
 #include "merge_code.h"
 
+#include <set>
 #include <utility>
 
 #include "waymark/answers/parts.h"
@@ -24,6 +25,7 @@ void each_moved(std::vector<Row>& rows, const Answers& a, const MergedNames& nam
 }  // namespace
 
 void MergedCode::add(Answers& a, const RowMover::Maps& maps) {
+    unlisted_.add(a, maps.table(IndexedTable::images));
     add_instructions(a, maps);
     add_branches(a, maps);
     add_loops(a, maps);
@@ -60,7 +62,8 @@ void MergedCode::add_instructions(Answers& a, const RowMover::Maps& maps) {
             i.costs.resize(maps.metrics);
             i.costs[maps.metric.front()] = i.times;
         }
-        instructions_.add(std::move(i), [&](Instruction& to, const Instruction& x) {
+        const Index function = i.function;
+        const Index row = instructions_.add(std::move(i), [&](Instruction& to, const Instruction& x) {
             take_most(to.bytes, x.bytes);
             to.seen = seen_in_either(to.seen, x.seen);
             const auto later = [&] {
@@ -76,6 +79,7 @@ void MergedCode::add_instructions(Answers& a, const RowMover::Maps& maps) {
             take_sum(to.times, x.times);
             take_text(to.text, x.text);
         });
+        if (unlisted_.hides(function)) listed_instructions_.note(row, unlisted_.input());
     });
     each_moved(a.statements, a, names_, maps, &Statement::function, [&](Statement&& s, std::uint64_t by) {
         s.address += by;
@@ -102,7 +106,8 @@ void MergedCode::add_branches(Answers& a, const RowMover::Maps& maps) {
     each_moved(a.branches, a, names_, maps, &Branch::function, [&](Branch&& b, std::uint64_t by) {
         b.address += by;
         if (b.target != 0) b.target += by;
-        branches_.add(std::move(b), [&](Branch& to, const Branch& x) {
+        const Index function = b.function;
+        const Index row = branches_.add(std::move(b), [&](Branch& to, const Branch& x) {
             take_most(to.kind, x.kind);
             names_.take_place(to.source, to.line, x.source, x.line);
             take_sum(to.taken, x.taken);
@@ -111,6 +116,7 @@ void MergedCode::add_branches(Answers& a, const RowMover::Maps& maps) {
             to.seen_not_taken = seen_in_either(to.seen_not_taken, x.seen_not_taken);
             if (x.mispredicted) to.mispredicted = saturating(to.mispredicted.value_or(0), *x.mispredicted);
         });
+        if (unlisted_.hides(function)) listed_branches_.note(row, unlisted_.input());
     });
     RowMover mover(maps);
     for (Edge& e : a.edges) {
@@ -189,7 +195,38 @@ void MergedCode::add_calls(Answers& a, const RowMover::Maps& maps) {
     }
 }
 
+/// Code that did not run where it is listed may have run in inputs that hide what they do not list. A line may have run
+/// if one of its instructions may.
+void MergedCode::finish_seen() {
+    const auto doubt = [](Seen& seen) {
+        if (seen != Seen::not_executed) return false;
+        seen = Seen::not_observed;
+        return true;
+    };
+    std::set<std::pair<std::uint64_t, Index>> doubted;
+    std::set<std::pair<Index, std::uint32_t>> lines;
+    for (Index row = 0; row < instructions_.rows().size(); ++row) {
+        Instruction& i = instructions_.rows()[row];
+        if (listed_instructions_.inputs(row) >= unlisted_.hiding(i.function) || !doubt(i.seen)) continue;
+        doubted.emplace(i.address, i.function);
+        lines.emplace(i.source, i.line);
+    }
+    if (!doubted.empty())
+        for (const Statement& s : statements_.rows())
+            if (doubted.contains({s.address, s.function})) lines.emplace(s.source, s.line);
+    if (!lines.empty())
+        for (Line& l : lines_.rows())
+            if (lines.contains({l.source, l.line})) doubt(l.seen);
+    for (Index row = 0; row < branches_.rows().size(); ++row) {
+        Branch& b = branches_.rows()[row];
+        if (listed_branches_.inputs(row) >= unlisted_.hiding(b.function)) continue;
+        doubt(b.seen_taken);
+        doubt(b.seen_not_taken);
+    }
+}
+
 void MergedCode::finish(Answers& out, const RowMover::Maps& maps) {
+    unlisted_.finish(out, maps.table(IndexedTable::images));
     RowMover mover(maps);
     const auto shift = [&](const auto& row) { return names_.shift_to_result(row.function); };
     out.instructions = instructions_.take([&](Instruction& i) {

@@ -7,6 +7,7 @@
 
 #include "merge_names.h"
 #include "merge_rows.h"
+#include "merge_unlisted.h"
 
 namespace waymark::answers {
 
@@ -28,6 +29,8 @@ public:
     void add(Answers& a, const RowMover::Maps& maps);
     /// The metric with index `before` is no longer the first.
     void another_metric_is_first(std::size_t before);
+    /// Decides which code may have run, while names have indices of the sum: before MergedNames::finish.
+    void finish_seen();
     /// Moves the tables into the result. `maps` translates indices of the sum to the result.
     void finish(Answers& out, const RowMover::Maps& maps);
 
@@ -49,6 +52,8 @@ private:
     MergedRows<Loop> loops_;
     MergedRows<ImageRange> ranges_;
     MergedRows<ImageBranch> jumps_;
+    UnlistedCode unlisted_{names_};
+    RowsListed listed_instructions_, listed_branches_;
     bool calls_known_ = true;
     std::vector<CallNode> calls_;
     PlaceTable call_places_;

@@ -26,6 +26,12 @@ public:
     /// Keeps the later of two places in a source.
     void take_place(Index& source, std::uint32_t& line, Index other_source, std::uint32_t other_line) const;
 
+    /// Index of the image that contains a function, or none.
+    [[nodiscard]] Index image_of(Index function) const {
+        return function < functions_.size() ? functions_[function].row.image : none;
+    }
+    [[nodiscard]] const Image& image(Index image) const { return images_[image].row; }
+
     /// Index of the metric that comes first in the result, by which tables are sorted.
     [[nodiscard]] std::size_t first_metric() const { return first_metric_; }
     /// Distance from the sum's addresses of an image to its load address in `a`. The image is given, or found from a

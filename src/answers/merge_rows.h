@@ -143,8 +143,9 @@ private:
 template <class Row>
 class MergedRows {
 public:
+    /// Returns the index of the sum's row.
     template <class Sum>
-    void add(Row&& row, Sum&& sum) {
+    Index add(Row&& row, Sum&& sum) {
         const auto key = merge_key(row);
         const auto [place, fresh] =
             places_.of(hash_of(key), rows_.size(), [&](Index at) { return merge_key(rows_[at]) == key; });
@@ -152,6 +153,7 @@ public:
             rows_.push_back(std::move(row));
         else
             sum(rows_[place], row);
+        return place;
     }
     /// All rows, sorted by key after `finish(row)` has translated the indices and addresses of each to the result.
     template <class Finish>

@@ -29,6 +29,7 @@ public:
         add_rest(a, maps);
     }
     Answers take() {
+        code_.finish_seen();
         const RowMover::Maps maps = names_.finish(out_);
         code_.finish(out_, maps);
         timelines_.finish(out_, maps);

@@ -18,6 +18,7 @@
 #include "waymark/answers/account_effects.h"
 #include "waymark/answers/costs.h"
 #include "waymark/answers/parts.h"
+#include "waymark/answers/sum.h"
 #include "waymark/image/disassembly.h"
 #include "waymark/pipeline/account.h"
 #include "waymark/pipeline/damage.h"
@@ -148,6 +149,7 @@ private:
         options.window = options_.window;
         if (session_.capture.spaces) options.context_name = [this](std::uint32_t thread) { return name_of(thread); };
         fill_by_names(out, streams, names, options);
+        answers::mark_unlisted_code(out, has_all_images(out));
         // Only Arm has these exception levels.
         if (session_.capture.x86_64) out.levels.clear();
         if (session_.capture.spaces) say_which_clock(out);
@@ -206,6 +208,16 @@ private:
         for (const capture::Module& m : session_.capture.modules.modules)
             if (m.address.value < kernel && !is_kernel(m.file)) out.add(m.address.value, m.bytes, 0);
         return out;
+    }
+    /// Whether each file that was mapped for processes is an image of the answers.
+    [[nodiscard]] bool has_all_images(const Answers& answers) const {
+        constexpr std::uint64_t kernel = std::uint64_t{1} << 63;
+        const std::vector<capture::Module>& modules = session_.capture.modules.modules;
+        return !modules.empty() && std::all_of(modules.begin(), modules.end(), [&](const capture::Module& m) {
+            return m.address.value >= kernel || m.file.starts_with('[') || is_kernel(m.file) ||
+                   std::any_of(answers.images.begin(), answers.images.end(),
+                               [&](const answers::Image& image) { return image.recorded == m.file; });
+        });
     }
     /// The thread's last name.
     [[nodiscard]] analysis::ContextName name_of(std::uint32_t thread) const {

@@ -128,10 +128,12 @@ TEST(AnswersFile, WhatIsWrittenIsRead) {
             EXPECT_EQ(read->instructions[i].inlined, a.instructions[i].inlined);
             EXPECT_EQ(read->instructions[i].text, a.instructions[i].text);
         }
+        EXPECT_EQ(read->hides_others, a.hides_others);
         ASSERT_EQ(read->images.size(), a.images.size());
         for (std::size_t i = 0; i < a.images.size(); ++i) {
             EXPECT_EQ(read->images[i].has_symbols, a.images[i].has_symbols);
             EXPECT_EQ(read->images[i].load_bias, a.images[i].load_bias);
+            EXPECT_EQ(read->images[i].hides, a.images[i].hides);
         }
         ASSERT_EQ(read->tables.size(), a.tables.size());
         for (std::size_t i = 0; i < a.tables.size(); ++i) {

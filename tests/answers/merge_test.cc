@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "support/random.h"
 #include "support/sanitized.h"
@@ -14,6 +16,7 @@
 #include "waymark/answers/answers.h"
 #include "waymark/answers/metric_sets.h"
 #include "waymark/answers/parts.h"
+#include "waymark/answers/sum.h"
 
 namespace waymark::answers {
 namespace {
@@ -193,6 +196,127 @@ TEST(Merging, SaysWhereSomeHaveRangesAlone) {
     EXPECT_FALSE(full.calls.empty());
     EXPECT_EQ(delivered(merged(merged(full, ranges), full)), delivered(merged(ranges, merged(full, full))));
     EXPECT_EQ(merged(full, ranges).calls.size(), merged(full, full).calls.size());
+}
+
+/// An input of a sum, and what it says of each of four instructions of three images, whether it lists them or not.
+struct Seeing {
+    Answers answers;
+    std::map<std::string, Seen> says;
+    std::set<std::string> lists;
+};
+Seeing random_seeing(synthetic::Random& random) {
+    Seeing out;
+    Answers& a = out.answers;
+    a.metrics.push_back({"instructions", "instructions"});
+    a.sources = {{"a.c"}};
+    a.hides_others = random.below(4) == 0;
+    if (random.below(3) == 0) a.account.push_back({.reason = AccountReason::handlers});
+    std::map<std::string, bool> listed;  // images, and whether they hide code
+    for (const char* image : {"program", "library", "vmlinux"}) {
+        if (random.below(3) == 0) continue;
+        listed[image] = random.half();
+        a.images.push_back({.name = image, .hides = listed[image]});
+    }
+    const bool any = std::any_of(listed.begin(), listed.end(), [](const auto& image) { return image.second; });
+    const auto system = a.hides_others || any || !a.account.empty();
+    for (std::uint32_t number = 0; number < 12; ++number) {
+        const std::string image = number < 4 ? "program" : number < 8 ? "library" : "vmlinux";
+        const std::string name = image + std::to_string(number);
+        const auto found = listed.find(image);
+        const bool hides = found != listed.end() ? found->second : image == "vmlinux" ? system : a.hides_others;
+        if (found == listed.end() || random.below(3) == 0) {
+            out.says[name] = hides ? Seen::not_observed : Seen::not_executed;
+            continue;
+        }
+        const Seen seen = static_cast<Seen>(random.below(3));
+        out.says[name] = seen;
+        out.lists.insert(name);
+        const auto at = std::find_if(a.images.begin(), a.images.end(), [&](const Image& i) { return i.name == image; });
+        const auto function = static_cast<Index>(a.functions.size());
+        const std::uint64_t address = 0x1000 + 16 * number;
+        a.functions.push_back({name, "", static_cast<Index>(at - a.images.begin()), address, 16});
+        Instruction i;
+        i.address = address;
+        i.bytes = 4;
+        i.seen = seen;
+        i.function = function;
+        i.source = 0;
+        i.line = number + 1;
+        i.times = seen == Seen::executed ? 1 : 0;
+        a.instructions.push_back(i);
+        a.statements.push_back({address, function, 0, number + 101});
+        for (const std::uint32_t line : {number + 1, number + 101}) a.lines.push_back({0, line, seen, function});
+        Branch b;
+        b.address = address;
+        b.function = function;
+        b.seen_taken = seen;
+        b.seen_not_taken = Seen::not_executed;
+        a.branches.push_back(b);
+    }
+    std::sort(a.lines.begin(), a.lines.end(), [](const Line& x, const Line& y) { return x.line < y.line; });
+    return out;
+}
+
+TEST(Merging, WhatAnInputHidesMayHaveRunUnlisted) {
+    synthetic::Random random(1);
+    std::size_t doubted = 0;
+    for (std::size_t round = 0; round < sized(3000U, 300U); ++round) {
+        std::vector<Seeing> inputs;
+        for (std::uint64_t n = 2 + random.below(4); n != 0; --n) inputs.push_back(random_seeing(random));
+        std::map<std::string, Seen> right;
+        for (const Seeing& input : inputs)
+            for (const std::string& name : input.lists) right[name] = Seen::not_executed;
+        for (auto& [name, seen] : right)
+            for (const Seeing& input : inputs) {
+                const Seen says = input.says.at(name);
+                doubted += says == Seen::not_observed && !input.lists.contains(name) ? 1 : 0;
+                if (says == Seen::executed || (says == Seen::not_observed && seen != Seen::executed)) seen = says;
+            }
+        // Added up in any order, and as sums of sums.
+        std::vector<Answers> rest;
+        for (const Seeing& input : inputs) rest.push_back(input.answers);
+        while (rest.size() > 1) {
+            const std::size_t one = random.below(static_cast<std::uint32_t>(rest.size()));
+            std::swap(rest[one], rest.back());
+            Answers last = std::move(rest.back());
+            rest.pop_back();
+            Answers& to = rest[random.below(static_cast<std::uint32_t>(rest.size()))];
+            to = merged(std::move(to), last);
+        }
+        const Answers& sum = rest.front();
+        std::map<std::string, Seen> found, taken;
+        std::map<std::uint32_t, Seen> lines;
+        for (const Line& l : sum.lines) lines[l.line] = l.seen;
+        for (const Instruction& i : sum.instructions) {
+            const std::string& name = sum.functions[i.function].name;
+            found[name] = i.seen;
+            EXPECT_EQ(lines[i.line], i.seen) << name;
+            EXPECT_EQ(lines[i.line + 100], i.seen) << name;
+        }
+        for (const Branch& b : sum.branches) taken[sum.functions[b.function].name] = b.seen_taken;
+        ASSERT_EQ(found, right) << "round " << round;
+        ASSERT_EQ(taken, right) << "round " << round;
+    }
+    EXPECT_GT(doubted, 1000U);
+}
+
+TEST(Merging, TheAccountSaysWhatIsHidden) {
+    const auto hides = [](AccountReason reason, bool all_images) {
+        Answers a;
+        a.images = {{"program"}};
+        a.account = {{.reason = reason}};
+        mark_unlisted_code(a, all_images);
+        return std::pair(a.images[0].hides, a.hides_others);
+    };
+    for (const AccountRule& rule : account_rules()) {
+        if (rule.reason == AccountReason::handlers) continue;
+        const bool any = rule.hides != Hides::nothing;
+        EXPECT_EQ(hides(rule.reason, true), std::pair(any, false)) << rule.what;
+        EXPECT_EQ(hides(rule.reason, false), std::pair(any, any)) << rule.what;
+    }
+    // A handler is in no file that a process has mapped.
+    EXPECT_EQ(hides(AccountReason::handlers, true), std::pair(false, false));
+    EXPECT_EQ(hides(AccountReason::handlers, false), std::pair(true, true));
 }
 
 TEST(Merging, ABuildIsOneImageHoweverItsIdIsWritten) {

@@ -65,6 +65,8 @@ struct Image {
     };
     std::vector<Segment> segments{};
     std::string recorded{};  ///< path on the recorded machine; empty: not known
+    /// Code of the image that is not listed may have run unobserved.
+    bool hides{};
 };
 
 struct Function {
@@ -388,7 +390,8 @@ struct Answers {
     std::string unit;     ///< `PTM`, `SPE`, `DPU`
     std::string version;  ///< of Waymark
     std::uint64_t trace_bytes{};
-    bool cut{};  ///< the capture could not be read to its end: `health` gives the reason
+    bool cut{};           ///< the capture could not be read to its end: `health` gives the reason
+    bool hides_others{};  ///< code of images that are not listed may have run unobserved
 
     Account account;              ///< how much of the run is covered
     std::vector<Finding> health;  ///< the worst first

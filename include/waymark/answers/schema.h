@@ -119,6 +119,7 @@ void fields(W& w, Of<Image> auto& r) {
     w.number("whole", r.whole, "1: all its code is known, also code that never ran");
     w.address("load_bias", r.load_bias, "address in memory minus address in the file");
     w.list("segments", r.segments, "loaded segments of its file");
+    w.number("hides", r.hides, "1: unlisted code of this image may have run unobserved");
 }
 template <class W>
 void fields(W& w, Of<SourceFile> auto& r) {
@@ -395,6 +396,7 @@ struct AnswersHead {
     std::uint64_t trace_bytes{};
     bool cut{};
     std::uint64_t resolution{};
+    bool hides_others{};
 };
 template <class W>
 void fields(W& w, Of<AnswersHead> auto& r) {
@@ -404,6 +406,7 @@ void fields(W& w, Of<AnswersHead> auto& r) {
     w.number("trace_bytes", r.trace_bytes, meaning::trace_bytes);
     w.number("cut", r.cut, meaning::cut);
     w.number("resolution", r.resolution, meaning::finest);
+    w.number("hides_others", r.hides_others, "1: code of unlisted images may have run unobserved");
 }
 
 /// The tables of answers that are stored unchanged, in the order of the file: `table(name, rows, what)` for each.

@@ -7,6 +7,10 @@
 
 namespace waymark::answers {
 
+/// Sets `Image::hides` and `Answers::hides_others` of one capture from its account, for sums with captures that list
+/// more code. `all_images`: code that ran can only be in the images that are listed, or be the system's.
+void mark_unlisted_code(Answers& answers, bool all_images);
+
 /// Adds answers as they arrive. Time depends on the added answers, memory only on the sum. The result equals that of
 /// `merged`, in any order, and also if sums are added to sums.
 class AnswersSum {
