@@ -55,7 +55,9 @@ constexpr std::array<AccountRule, account_reasons> rules{{
      true, false, Hides::reachable, false},
     // The user programmed the unit to trace a part, and the capture has all of that part.
     {Reason::off, not_traced, "stretch in which the unit was off", "stretches in which the unit was off",
-     "filters, start/stop logic or enable bits turned trace off, and on again", true, false, Hides::anything, false},
+     "filters, start/stop logic or enable bits turned trace off, and on again; or several sources have the trace of "
+     "one core, each of a session",
+     true, false, Hides::anything, false},
     left_out(Reason::held, "stretch in which software held trace", "stretches in which software held trace",
              "software held the trace of a DPU (TMPDIS), or turned it off (EN = 0)", true),
     {Reason::strobing, not_traced, "pause of strobing", "pauses of strobing",
@@ -64,8 +66,9 @@ constexpr std::array<AccountRule, account_reasons> rules{{
     left_out(
         Reason::filtered, "what the filter leaves out", "",
         "the unit recorded what its filter lets by alone (address filters, start and stop, SPE filters, IDFLT and "
-        "modes USER and USERRAW of a DPU), or what it was permitted to (`not_permitted.txt`: authentication, power, "
-        "OS Lock)",
+        "modes USER and USERRAW of a DPU; an MTB records jumps, so it lacks code before the first and behind the last "
+        "one), or what it was permitted to (`not_permitted.txt`: authentication, power, OS Lock); or options select a "
+        "part of the capture (`--source`, `--process`, `--only-image`, …)",
         false),
     {Reason::sampled, not_traced, "what ran between samples", "",
      "only samples were taken: one operation in an interval, the branches before a moment, or a DPU's counters now "

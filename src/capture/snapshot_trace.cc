@@ -41,8 +41,8 @@ void TraceReader::read() {
                 for (const std::string_view buffer : text::split(entry.value, ',')) known.push_back(buffer);
     unknown_sections(known);
     read_buffers();
-    read_core_sources();
     read_source_buffers();
+    read_core_sources();
     read_timestamp();
     check_buffers();
 }
@@ -197,7 +197,17 @@ void TraceReader::read_core_sources() {
                     "it, with a line CORE=SOURCE for each.");
         return;
     }
-    std::map<std::string, unsigned> seen;
+    std::map<std::string, std::pair<unsigned, std::string>> seen;  // lines and sources, by core
+    // A source in another buffer has the trace of another session.
+    const auto share_a_buffer = [&](const std::string& one, const std::string& other) {
+        const auto& buffers = parts_.capture.buffers;
+        return std::any_of(buffers.begin(), buffers.end(), [&](const Buffer& buffer) {
+            const auto has = [&](const std::string& name) {
+                return std::find(buffer.sources.begin(), buffer.sources.end(), name) != buffer.sources.end();
+            };
+            return has(one) && has(other);
+        });
+    };
     for (const IniEntry& entry : section->entries) {
         const auto core = parts_.cores.find(entry.key);
         if (core == parts_.cores.end()) {
@@ -205,11 +215,12 @@ void TraceReader::read_core_sources() {
                                             did_you_mean(entry.key, names(parts_.capture.cores))));
             continue;
         }
-        if (const auto [first, added] = seen.try_emplace(entry.key, entry.line); !added) {
+        const auto [first, added] = seen.try_emplace(entry.key, entry.line, entry.value);
+        if (!added && share_a_buffer(first->second.second, entry.value)) {
             problem(
                 entry.line,
                 fmt::format("Core '{}' already has a trace source, in line {}, which is used. Remove one of the two.",
-                            entry.key, first->second));
+                            entry.key, first->second.first));
             continue;
         }
         Source* source = source_named(entry, entry.value);

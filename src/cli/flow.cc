@@ -283,7 +283,8 @@ private:
             if (const auto head = heads_.find({stream.source, buffer}); head != heads_.end())
                 report_head(*stream.source, stream.buffer, head->second);
         }
-        const answers::Account account = pipeline::flow_account(session, selected, report, streams_decoded);
+        answers::Account account = pipeline::flow_account(session, selected, report, streams_decoded);
+        answers::add(account, pipeline::messages_lost(session, selected));
         if (first_lines.left_out() != 0)
             out.print("… and {}; --limit 0 shows all\n", counted(first_lines.left_out(), "more line"));
         if (options_.format == "summary") print_summary(out, report, all, account);

@@ -263,6 +263,10 @@ public:
         if (configuration == nullptr) return {};
         return protocol::likeness<Likeness, Parser>(stretches, config_of(*configuration)).findings(words());
     }
+    /// Packets are of jumps alone (spec/mtb.md, 3: start and stop).
+    [[nodiscard]] std::vector<std::string> filters(const std::vector<RegisterValue>&) const override {
+        return {"code before the first jump, and behind the last one"};
+    }
     [[nodiscard]] std::string how_to_read(std::string_view) const override { return {}; }
     [[nodiscard]] std::string next_step(std::string_view file) const override {
         return fmt::format(

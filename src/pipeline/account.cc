@@ -68,21 +68,45 @@ void add(Account& to, const Damage& damage) {
 void add_stream(Account& to, const Session& session, const DecodedStream& s) {
     const flow::Troubles& troubles = *s.troubles;
     if (s.ranges != 0) answers::add(to, {AccountReason::decoded, {}, 1, s.stream->bytes, s.instructions, s.ranges});
-    if (troubles.handlers_left_out != 0)
-        answers::add(to, {.reason = AccountReason::handlers, .times = troubles.handlers_left_out});
+    // Where the user's selection left out a part, the unit did not pause.
+    const auto* const consumer = dynamic_cast<const FlowConsumer*>(s.stream->consumer.get());
+    const Filtered* const filtered = consumer != nullptr ? consumer->filtered() : nullptr;
+    const auto of_the_unit = [&](std::uint64_t all, std::uint64_t Filtered::*left_out) {
+        return filtered == nullptr ? all : all - std::min(all, filtered->*left_out);
+    };
+    const std::uint64_t handlers = of_the_unit(troubles.handlers_left_out, &Filtered::handlers),
+                        pauses = of_the_unit(troubles.resumptions, &Filtered::pauses);
+    if (handlers != 0) answers::add(to, {.reason = AccountReason::handlers, .times = handlers});
     if (session.capture.sampled) {
         if (s.ranges != 0) answers::add(to, {.reason = AccountReason::sampled});
-    } else if (troubles.resumptions != 0) {
-        answers::add(to, {.reason = session.capture.strobed ? AccountReason::strobing : AccountReason::off,
-                          .times = troubles.resumptions});
+    } else if (pauses != 0) {
+        answers::add(
+            to, {.reason = session.capture.strobed ? AccountReason::strobing : AccountReason::off, .times = pauses});
     }
     if (const flow::Trouble& gap = troubles.gaps[static_cast<unsigned>(GapReason::missing)]; gap.times != 0)
         answers::add(to, {.reason = AccountReason::recorder, .times = gap.times});
     for (const Damage& damage : damage_in(*s.stream, troubles, s.ranges)) add(to, damage);
 }
 
+/// Adds what the user's selection leaves out: other sources of the capture, and other processes, code or times.
+void add_selection(Account& to, const Session& session, const std::vector<const Source*>& selected,
+                   const std::optional<FilterNote>& filtered) {
+    if (filtered && filtered->uncertain) answers::add(to, {.reason = AccountReason::no_context});
+    if (filtered && filtered->leaves_out)
+        answers::add(to, {.reason = AccountReason::filtered, .of = filtered->of, .ranges = filtered->ranges});
+    std::vector<std::string> names;
+    for (const Source* source : selected)
+        if (source->has_flow()) names.push_back(source->id_text());
+    const auto is_left_out = [&](const Source& source) {
+        return source.has_flow() && !source.left_out &&
+               std::none_of(selected.begin(), selected.end(), [&](const Source* s) { return s == &source; });
+    };
+    if (!names.empty() && std::any_of(session.sources.begin(), session.sources.end(), is_left_out))
+        answers::add(to, {.reason = AccountReason::filtered, .of = fmt::format("source {}", fmt::join(names, " or "))});
+}
+
 /// Adds what the capture's description states about the recorded part of the run.
-void add_parts(Account& to, const Session& session) {
+void add_parts(Account& to, const Session& session, const std::vector<const Source*>& selected) {
     std::uint64_t described = 0;
     const std::optional<capture::RanBefore> ran_before = capture::ran_before(session.capture);
     for (const capture::Buffer& buffer : session.capture.buffers) {
@@ -96,6 +120,13 @@ void add_parts(Account& to, const Session& session) {
         if (!buffer.ends.empty()) answers::add(to, {.reason = AccountReason::after_end});
         described += missing_parts(buffer).size();
     }
+    // Several sources of one core are its trace in several sessions.
+    std::map<std::string, std::uint64_t> sessions;
+    for (const Source* source : selected)
+        if (source->has_flow() && !source->core.empty() && source->continues.empty() && !session.capture.spaces)
+            ++sessions[source->core];
+    for (const auto& [core, times] : sessions)
+        if (times > 1) answers::add(to, {.reason = AccountReason::off, .times = times - 1});
     for (const capture::NotPermitted& one : capture::not_permitted(session.capture))
         answers::add(to, {.reason = AccountReason::filtered,
                           .of = one.reason,
@@ -136,6 +167,10 @@ answers::Account flow_account(const Session& session, const std::vector<const So
     for (const BufferReport& buffer : report.buffers) {
         for (const Damage& damage : damage_in(buffer)) add(out, damage);
         if (buffer.error) answers::add(out, {.reason = AccountReason::cut});
+        if (buffer.nobodys != 0)
+            answers::add(
+                out,
+                {.reason = AccountReason::unsynchronised, .of = "before the first trace ID", .bytes = buffer.nobodys});
     }
     // Buffers count damaged frames. The gaps of a buffer's streams are counted only if the buffer counts none.
     if (std::none_of(out.begin(), out.end(), [](const answers::AccountRow& row) {
@@ -146,9 +181,8 @@ answers::Account flow_account(const Session& session, const std::vector<const So
                 answers::add(out, {.reason = AccountReason::frames, .times = gap.times});
     for (const Damage& damage : not_decoded(session, selected, report)) add(out, damage);
     for (const Damage& damage : code_damage(session, report)) add(out, damage);
-    if (const auto filtered = filter_note(session, report); filtered && filtered->uncertain)
-        answers::add(out, {.reason = AccountReason::no_context});
-    add_parts(out, session);
+    add_selection(out, session, selected, filter_note(session, report));
+    add_parts(out, session, selected);
     return out;
 }
 
@@ -180,14 +214,14 @@ answers::Account counted_account(const Session& session, const std::vector<const
 }
 
 answers::Account account_of(const Session& session, const std::vector<const Source*>& selected,
-                            const Progress& progress, std::vector<Error>* unreadable) {
+                            const Progress& progress, std::vector<Error>* unreadable, const OpenBuffer& open) {
     const auto take_errors = [&](const Report& report) {
         if (unreadable == nullptr) return;
         for (const BufferReport& buffer : report.buffers)
             if (buffer.error) unreadable->push_back(*buffer.error);
     };
     if (has_messages_alone(selected)) {
-        const Report report = run(session, selected, count_packets, progress);
+        const Report report = run(session, selected, count_packets, progress, open);
         take_errors(report);
         return counted_account(session, selected, report);
     }
@@ -201,14 +235,16 @@ answers::Account account_of(const Session& session, const std::vector<const Sour
                                           nullptr);
         return flow_consumer(stream, *tee, DecoderKind::fast);
     };
-    const Report report = run(session, sources, make, progress);
+    const Report report = run(session, sources, make, progress, open);
     take_errors(report);
     std::vector<DecodedStream> streams;
     for (const StreamReport& stream : report.streams) {
         const flow::Tee& tee = *tees.at({stream.source, stream.buffer});
         streams.push_back({&stream, &tee.troubles(), tee.totals().ranges, tee.totals().instructions});
     }
-    return flow_account(session, selected, report, streams);
+    Account out = flow_account(session, selected, report, streams);
+    answers::add(out, messages_lost(session, selected, progress, open));
+    return out;
 }
 
 }  // namespace waymark::pipeline

@@ -76,6 +76,9 @@ class Selector {
 public:
     Selector(Session& session, const FlowSelection& selection) : session_(session), wanted_(selection) {}
 
+    /// Whether trace was removed.
+    [[nodiscard]] bool drops() const { return drops_; }
+
     Status run() {
         const AddressSpaces& spaces = *session_.capture.spaces;
         const std::vector<Task> tasks = spaces.tasks();
@@ -131,9 +134,11 @@ private:
 
     Status select_cpus() {
         const auto name = [](std::uint32_t cpu) { return fmt::format("cpu{}", cpu); };
-        for (Source& source : session_.sources)
+        for (Source& source : session_.sources) {
             source.left_out = std::none_of(wanted_.cpus.begin(), wanted_.cpus.end(),
                                            [&](std::uint32_t cpu) { return source.name == name(cpu); });
+            drops_ |= source.left_out;
+        }
         for (const std::uint32_t cpu : wanted_.cpus)
             if (std::none_of(session_.sources.begin(), session_.sources.end(),
                              [&](const Source& source) { return source.name == name(cpu); })) {
@@ -155,7 +160,7 @@ private:
                 first = std::min(first, part.from == 0 ? part.to : part.from);
                 last = std::max(last, part.to);
                 if (part.to < wanted_.time->first || part.from > wanted_.time->second) {
-                    gap = true;
+                    gap = drops_ = true;
                     continue;
                 }
                 part.follows = part.follows && !gap;
@@ -174,12 +179,13 @@ private:
 
     Session& session_;
     const FlowSelection& wanted_;
+    bool drops_ = false;
 };
 
 }  // namespace
 
-FlowFilter::FlowFilter(FlowSelection selection, std::shared_ptr<const AddressSpaces> spaces)
-    : selection_(std::move(selection)), spaces_(std::move(spaces)) {
+FlowFilter::FlowFilter(FlowSelection selection, std::shared_ptr<const AddressSpaces> spaces, bool drops)
+    : selection_(std::move(selection)), spaces_(std::move(spaces)), drops_(drops) {
     const auto& names = spaces_->names();
     for (std::uint32_t i = 0; i < names.size(); ++i)
         if (std::any_of(selection_.images.begin(), selection_.images.end(),
@@ -198,8 +204,11 @@ std::string FlowFilter::text() const {
     add("image", selection_.images);
     if (!selection_.cpus.empty()) out.push_back(fmt::format("CPU {}", fmt::join(selection_.cpus, " or ")));
     if (selection_.kernel) out.push_back(*selection_.kernel ? "kernel code" : "user code");
-    if (selection_.time)
-        out.push_back(fmt::format("time {}..{}", seconds(selection_.time->first), seconds(selection_.time->second)));
+    if (selection_.time) {
+        const bool open = selection_.time->second == ~std::uint64_t{0};
+        out.push_back(
+            fmt::format("time {}..{}", seconds(selection_.time->first), open ? "" : seconds(selection_.time->second)));
+    }
     return fmt::format("{}", fmt::join(out, ", "));
 }
 
@@ -234,8 +243,10 @@ Status select_flow(Session& session, FlowSelection selection) {
         selection.excluded.insert(selection.excluded.end(), {"perf", "simpleperf"});
         if (!session.capture.recorder.empty()) selection.excluded.push_back(session.capture.recorder);
     }
-    WM_RETURN_IF_ERROR(Selector(session, selection).run());
-    const auto filter = std::make_shared<const FlowFilter>(std::move(selection), session.capture.spaces);
+    Selector selector(session, selection);
+    WM_RETURN_IF_ERROR(selector.run());
+    const auto filter =
+        std::make_shared<const FlowFilter>(std::move(selection), session.capture.spaces, selector.drops());
     for (Source& source : session.sources) source.filter = filter;
     return Nothing{};
 }
@@ -261,6 +272,9 @@ std::optional<FilterNote> filter_note(const Session& session, const Report& repo
     }
     const std::uint64_t sum = all.passed + left_out;
     FilterNote out;
+    out.of = filter.text();
+    out.leaves_out = left_out != 0 || filter.drops();
+    if (!filter.drops()) out.ranges = left_out;
     out.nothing_passed = all.passed == 0 && left_out != 0;
     if (!out.nothing_passed) {
         out.text = fmt::format("only code that ran of {} is shown: {} of {}", filter.text(), grouped(all.passed),
@@ -357,12 +371,19 @@ bool FilterSink::decide(Offset offset, std::uint64_t address, std::optional<std:
     }
     ++filtered_.passed;
     turn_on(offset);
+    ran_ = true;
     return true;
 }
 
 void FilterSink::turn_on(Offset offset) {
-    if (left_out_ || on_) pass_on(offset, flow::TraceOn{flow::TraceOnReason::enabled});
-    left_out_ = on_ = false;
+    if (left_out_ || on_) {
+        pass_on(offset, flow::TraceOn{flow::TraceOnReason::enabled});
+        // Code was left out since code passed: the unit need not have paused.
+        if (count_ != nullptr && ran_) ++(after_exception_ ? filtered_.handlers : filtered_.pauses);
+    }
+    left_out_ = on_ = after_exception_ = false;
+    kind_.reset();
+    count_ = nullptr;
 }
 
 void FilterSink::pass_on(Offset offset, flow::What what) {
@@ -399,7 +420,7 @@ void FilterSink::event(const flow::Event& event) {
                         on_ = true;
                         return;
                     }
-                left_out_ = on_ = false;
+                left_out_ = on_ = after_exception_ = false;
                 pass_on(event.offset, event.what);
             } else if constexpr (std::is_same_v<T, flow::NoMemory> || std::is_same_v<T, flow::Reached>) {
                 if (decide(event.offset, e.address.value, image_at(e.address.value))) pass_on(event.offset, event.what);
@@ -410,6 +431,7 @@ void FilterSink::event(const flow::Event& event) {
                                  std::is_same_v<T, flow::Cycles>) {
                 if (!last_) return;
                 if (on_) turn_on(event.offset);
+                after_exception_ |= std::is_same_v<T, flow::Exception>;
                 pass_on(event.offset, event.what);
             } else {
                 pass_on(event.offset, event.what);

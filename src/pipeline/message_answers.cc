@@ -397,12 +397,17 @@ void add_health(Answers& out, const Session& session, const Report& report, cons
     }
 }
 
-answers::Account account_of(const Session& session, const std::vector<const Source*>& selected, const Report& report,
-                            const Streams& streams) {
-    std::vector<DecodedStream> decoded;
+std::vector<DecodedStream> decoded_streams(const Report& report, const Streams& streams) {
+    std::vector<DecodedStream> out;
     for (const StreamReport& stream : report.streams)
         for (const Gathered* s : streams)
-            if (stream.consumer.get() == s) decoded.push_back({&stream, &s->troubles, 0, 0});
+            if (stream.consumer.get() == s) out.push_back({&stream, &s->troubles, 0, 0});
+    return out;
+}
+
+answers::Account account_of(const Session& session, const std::vector<const Source*>& selected, const Report& report,
+                            const Streams& streams) {
+    const std::vector<DecodedStream> decoded = decoded_streams(report, streams);
     answers::Account out = flow_account(session, selected, report, decoded);
     for (const DecodedStream& stream : decoded) {
         const auto& s = static_cast<const Gathered&>(*stream.stream->consumer);
@@ -412,6 +417,51 @@ answers::Account account_of(const Session& session, const std::vector<const Sour
         if (s.samples.all() != 0) answers::add(out, {.reason = answers::AccountReason::sampled});
         if (s.left_out + s.left_out_writes != 0) answers::add(out, {.reason = answers::AccountReason::not_kept});
     }
+    return out;
+}
+
+/// The rows about single sources, which they name.
+answers::Account lost_by_source(const Session& session, const Report& report, const Streams& streams) {
+    using enum answers::AccountState;
+    answers::Account out;
+    for (const DecodedStream& stream : decoded_streams(report, streams)) {
+        const auto& s = static_cast<const Gathered&>(*stream.stream->consumer);
+        answers::Account rows = part_account(session, {}, std::span(&stream, 1));
+        if (s.left_out + s.left_out_writes != 0) answers::add(rows, {.reason = answers::AccountReason::not_kept});
+        for (answers::AccountRow& row : rows) {
+            const answers::AccountState state = answers::account_rule(row.reason).state;
+            if (state != lost && state != not_decoded) continue;
+            row.of = row.of.empty() ? s.source.label() : fmt::format("{}, {}", s.source.label(), row.of);
+            answers::add(out, std::move(row));
+        }
+    }
+    return out;
+}
+
+struct Gathering {
+    Report report;
+    Streams streams{};
+};
+Gathering gather(const Session& session, const std::vector<const Source*>& sources, const FlowAnswersOptions& options,
+                 const Progress& progress) {
+    Gathering out{run(
+        session, sources,
+        [&options](const StreamInfo& stream) -> std::unique_ptr<Consumer> {
+            const auto* const source = protocol::message_source(stream.source.configuration.get());
+            if (source == nullptr) return nullptr;
+            return std::make_unique<Gathered>(stream, *source, options);
+        },
+        progress, options.open)};
+    for (const StreamReport& stream : out.report.streams)
+        if (const auto* gathered = dynamic_cast<const Gathered*>(stream.consumer.get()); gathered != nullptr)
+            out.streams.push_back(gathered);
+    return out;
+}
+
+std::vector<const Source*> with_messages(const std::vector<const Source*>& selected) {
+    std::vector<const Source*> out;
+    std::copy_if(selected.begin(), selected.end(), std::back_inserter(out),
+                 [](const Source* source) { return has_messages(*source); });
     return out;
 }
 
@@ -431,25 +481,26 @@ std::string why_no_messages(const Session& session, const std::vector<const Sour
                      : why_nothing(session, selected, report, {});
 }
 
-Result<Answers> message_answers(const Session& session, const std::vector<const Source*>& selected,
-                                const FlowAnswersOptions& options, const Progress& progress,
-                                const std::function<void(const Report&)>& read) {
-    std::vector<const Source*> sources;
-    std::copy_if(selected.begin(), selected.end(), std::back_inserter(sources),
-                 [](const Source* source) { return has_messages(*source); });
-    const Report report = run(
-        session, sources,
-        [&options](const StreamInfo& stream) -> std::unique_ptr<Consumer> {
-            const auto* const source = protocol::message_source(stream.source.configuration.get());
-            if (source == nullptr) return nullptr;
-            return std::make_unique<Gathered>(stream, *source, options);
-        },
-        progress);
+answers::Account messages_lost(const Session& session, const std::vector<const Source*>& selected,
+                               const Progress& progress, const OpenBuffer& open) {
+    const std::vector<const Source*> sources = with_messages(selected);
+    if (sources.empty()) return {};
+    const Gathering gathering = gather(session, sources, {.open = open}, progress);
+    return lost_by_source(session, gathering.report, gathering.streams);
+}
+
+namespace {
+
+/// As message_answers. `lost`, where not null, receives what single sources lost (messages_lost).
+Result<Answers> gathered_answers(const Session& session, const std::vector<const Source*>& selected,
+                                 const FlowAnswersOptions& options, const Progress& progress,
+                                 const std::function<void(const Report&)>& read, answers::Account* lost) {
+    const std::vector<const Source*> sources = with_messages(selected);
+    const Gathering gathering = gather(session, sources, options, progress);
+    const Report& report = gathering.report;
+    const Streams& streams = gathering.streams;
     if (read) read(report);
-    Streams streams;
-    for (const StreamReport& stream : report.streams)
-        if (const auto* gathered = dynamic_cast<const Gathered*>(stream.consumer.get()); gathered != nullptr)
-            streams.push_back(gathered);
+    if (lost != nullptr) *lost = lost_by_source(session, report, streams);
     Answers out;
     out.capture = session.capture.path.string();
     out.cut = !read_errors(session, report).empty();
@@ -515,20 +566,32 @@ Result<Answers> message_answers(const Session& session, const std::vector<const 
     return out;
 }
 
+}  // namespace
+
+Result<Answers> message_answers(const Session& session, const std::vector<const Source*>& selected,
+                                const FlowAnswersOptions& options, const Progress& progress,
+                                const std::function<void(const Report&)>& read) {
+    return gathered_answers(session, selected, options, progress, read, nullptr);
+}
+
 Result<Answers> trace_answers(const Session& session, const std::vector<const Source*>& selected,
                               const FlowAnswersOptions& options, const Progress& progress,
                               const std::function<void(const Report&)>& read) {
     if (has_messages_alone(selected)) return message_answers(session, selected, options, progress, read);
     WM_ASSIGN_OR_RETURN(Answers out, flow_answers(session, selected, options, progress, read));
-    // Answers with ranges alone are for compilers.
-    const bool only_ranges = !options.calls && !options.timeline && !options.instructions;
-    if (only_ranges || std::none_of(selected.begin(), selected.end(), [](const Source* s) { return has_messages(*s); }))
-        return out;
+    if (std::none_of(selected.begin(), selected.end(), [](const Source* s) { return has_messages(*s); })) return out;
     FlowAnswersOptions how = options;
     how.timeline = false;
-    Result<Answers> messages = message_answers(session, selected, how, progress, {});
-    // A source without messages adds nothing.
-    if (!messages) return out;
+    answers::Account lost;
+    Result<Answers> messages = gathered_answers(session, selected, how, progress, {}, &lost);
+    answers::add(out.account, lost);
+    // Answers with ranges alone are for compilers, and a source without messages adds no tables.
+    const bool only_ranges = !options.calls && !options.timeline && !options.instructions;
+    if (!messages || only_ranges) return out;
+    for (Finding& f : messages->health)
+        if (f.severity >= Finding::Severity::warning &&
+            std::none_of(out.health.begin(), out.health.end(), [&](const Finding& x) { return x.what == f.what; }))
+            out.health.push_back(std::move(f));
     std::move(messages->tables.begin(), messages->tables.end(), std::back_inserter(out.tables));
     if (options.timeline)
         out.health.push_back(

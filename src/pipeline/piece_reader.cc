@@ -244,6 +244,10 @@ public:
         if (coresight::is_source(id)) return;
         for (const auto& stream : streams_) stream->stray();
     }
+    void unassociated(Bytes bytes, Offset) {
+        if (std::any_of(bytes.begin(), bytes.end(), [](std::uint8_t byte) { return byte != 0; }))
+            report_.nobodys += bytes.size();
+    }
     void trigger(coresight::TraceId id, Offset at, std::uint8_t payload) {
         // The payload is 0, or the ID of the source that triggered (6.1).
         if (payload == 0 || (payload < coresight::trace_ids && strays_.is_described({payload}))) return;

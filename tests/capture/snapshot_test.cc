@@ -448,7 +448,7 @@ const Wrong wrong_things[] = {
     {"core_source_core", "s/trace.ini", "core_b=flow_b", "core_b=core_a",
      "s/trace.ini:13: Device 'core_a' is not a trace source"},
     {"core_twice", "s/trace.ini", "core_b=flow_b", "core_b=flow_b\ncore_b=flow_a",
-     "s/trace.ini:14: Core 'core_b' already has a trace source, in line 13"},
+     "s/trace.ini:14: Trace source 'flow_a' already traces core 'core_a'"},
     {"source_of_two_cores", "s/trace.ini", "core_b=flow_b", "core_b=flow_a",
      "s/trace.ini:13: Trace source 'flow_a' already traces core 'core_a'"},
     {"location_unknown", "s/trace.ini", "core_b=flow_b", "core_b=@dap:2",
@@ -485,6 +485,23 @@ TEST(Snapshot, NamesGivenTwice) {
     EXPECT_NE(listed(capture->problems).find("s/core_b.ini:1: There is another device with the name 'core_a'"),
               std::string::npos);
     EXPECT_EQ(capture->cores.size(), 1U);
+}
+
+/// A core may have several sources, each with the trace of a session in a buffer of its own.
+TEST(Snapshot, SessionsOfOneCoreAreSeveralSources) {
+    Texts files = example();
+    replace(files.texts["s/trace.ini"], "core_b=flow_b", "core_a=flow_b");
+    const auto sessions = files.read();
+    EXPECT_EQ(listed(sessions->problems), "");
+    EXPECT_EQ(sessions->sources[0].core, "core_a");
+    EXPECT_EQ(sessions->sources[1].core, "core_a");
+    EXPECT_EQ(sessions->sources[1].core_type, "Cortex-A9");
+    replace(files.texts["s/trace.ini"], "flow_b=RAW_B", "flow_b=ETB_MAIN");
+    const auto mistake = files.read();
+    EXPECT_NE(listed(mistake->problems).find("s/trace.ini:13: Core 'core_a' already has a trace source, in line 12"),
+              std::string::npos)
+        << listed(mistake->problems);
+    EXPECT_EQ(mistake->sources[1].core, "");
 }
 
 TEST(Snapshot, BadRegistersAreLeftOutAndWideOnesKept) {

@@ -252,8 +252,8 @@ TEST_F(PerfCapture, ANameHoldsForItsTime) {
 // The unit was on for the whole of the chosen process, however often it was turned on for others.
 class Pauses : public PerfCapture {
 protected:
-    /// Number of pauses of the unit that the account gives for process 10. The processes ran one after the other.
-    std::uint64_t pauses(const std::vector<std::uint32_t>& ran) {
+    /// The account of process 10. The processes ran one after the other.
+    answers::Account of_process_10(const std::vector<std::uint32_t>& ran) {
         const std::string a = program("a", 1);
         for (const std::uint32_t process_id : {10U, 20U}) {
             process(process_id);
@@ -263,15 +263,32 @@ protected:
         for (const std::uint32_t process_id : ran) range(0, once(0x500040, process_id), 0, time += 100);
         Session session = open();
         EXPECT_TRUE(select_flow(session, {.processes = {"10"}}));
-        const answers::Account account = account_of(session, {session.sources.data()});
-        const auto off = std::find_if(account.begin(), account.end(), [](const answers::AccountRow& row) {
-            return row.reason == answers::AccountReason::off;
+        return account_of(session, *session.select({}));
+    }
+    /// What the filter leaves out.
+    static const answers::AccountRow* filtered(const answers::Account& account) {
+        const auto found = std::find_if(account.begin(), account.end(), [](const answers::AccountRow& row) {
+            return row.reason == answers::AccountReason::filtered;
         });
-        return off == account.end() ? 0U : off->times;
+        return found == account.end() ? nullptr : &*found;
     }
 };
-TEST_F(Pauses, AreNotTraceOfOtherProcesses) { EXPECT_EQ(pauses({10, 20, 20, 20}), 0U); }
-TEST_F(Pauses, AreBetweenTwoRunsOfTheChosenProcess) { EXPECT_EQ(pauses({10, 20, 20, 10}), 1U); }
+TEST_F(Pauses, AreNotTraceOfOtherProcesses) {
+    const answers::Account account = of_process_10({10, 20, 20, 10});
+    EXPECT_FALSE(answers::has_reason(account, answers::AccountReason::off)) << answers::account_sentence(account);
+    ASSERT_NE(filtered(account), nullptr);
+    EXPECT_EQ(filtered(account)->of, "process 10");
+    EXPECT_EQ(filtered(account)->ranges, 2U);
+}
+TEST_F(Pauses, OfTheUnitRemain) {
+    const answers::Account account = of_process_10({10, 10, 10});
+    EXPECT_EQ(filtered(account), nullptr) << "nothing is left out";
+    const auto off = std::find_if(account.begin(), account.end(), [](const answers::AccountRow& row) {
+        return row.reason == answers::AccountReason::off;
+    });
+    ASSERT_NE(off, account.end());
+    EXPECT_EQ(off->times, 2U);
+}
 
 TEST_F(PerfCapture, MissingFilesAreCounted) {
     const std::string a = program("a", 1);

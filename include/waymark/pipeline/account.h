@@ -41,8 +41,10 @@ struct DecodedStream {
                                                const Report& report);
 
 /// Decodes the trace of the `selected` sources and gives its account. `unreadable`, where not null, receives the
-/// errors of buffers that could not be opened or read to their end; the account counts such buffers as `cut`.
+/// errors of buffers that could not be opened or read to their end; the account counts such buffers as `cut`. `open`
+/// replaces capture::open_buffer.
 [[nodiscard]] answers::Account account_of(const Session& session, const std::vector<const Source*>& selected,
-                                          const Progress& progress = {}, std::vector<Error>* unreadable = nullptr);
+                                          const Progress& progress = {}, std::vector<Error>* unreadable = nullptr,
+                                          const OpenBuffer& open = {});
 
 }  // namespace waymark::pipeline

@@ -44,7 +44,8 @@ struct FlowSelection {
 /// A selection, resolved against its capture. Safe for several threads.
 class FlowFilter {
 public:
-    FlowFilter(FlowSelection selection, std::shared_ptr<const capture::AddressSpaces> spaces);
+    /// `drops`: trace was removed too, of other CPUs or of another time.
+    FlowFilter(FlowSelection selection, std::shared_ptr<const capture::AddressSpaces> spaces, bool drops = false);
 
     [[nodiscard]] const capture::AddressSpaces& spaces() const { return *spaces_; }
     /// The selection, for messages: `process main, user code`.
@@ -63,10 +64,12 @@ public:
         return !selection_.time || (to >= selection_.time->first && from <= selection_.time->second);
     }
     [[nodiscard]] bool by_time() const { return selection_.time.has_value(); }
+    [[nodiscard]] bool drops() const { return drops_; }
 
 private:
     const FlowSelection selection_;
     const std::shared_ptr<const capture::AddressSpaces> spaces_;
+    const bool drops_;
     std::set<std::uint32_t> images_;
 };
 
@@ -86,13 +89,19 @@ struct Filtered {
     std::uint64_t uncertain{};  ///< the part of all ranges that may have run when the thread had another name
     std::map<Kind, std::uint64_t> left_out{};  ///< the same
     std::uint64_t last{};                      ///< time of the last range that did not pass
+    /// Number of stretches that were left out amid the flow that passed: from an exception on, and elsewhere. Readers
+    /// see each as the unit's own pause (flow::Troubles).
+    std::uint64_t handlers{}, pauses{};
 };
 
 /// The sum over all streams of a report, for messages. Empty: there is no filter.
 struct FilterNote {
     bool nothing_passed{};
-    bool uncertain{};    ///< it is unknown whether a part belongs to the selection
-    std::string text{};  ///< a sentence without a full stop
+    bool uncertain{};                       ///< it is unknown whether a part belongs to the selection
+    std::string text{};                     ///< a sentence without a full stop
+    std::string of{};                       ///< the selection (FlowFilter::text)
+    bool leaves_out{};                      ///< something ran that does not belong to the selection
+    std::optional<std::uint64_t> ranges{};  ///< that part, if all trace was decoded
 };
 [[nodiscard]] std::optional<FilterNote> filter_note(const Session& session, const Report& report);
 
@@ -140,6 +149,8 @@ private:
     std::optional<std::uint32_t> number_;  // of the memory
     bool last_ = false;                    // the last range passed
     bool left_out_ = false;                // a range was left out since
+    bool ran_ = false;                     // code passed
+    bool after_exception_ = false;         // an exception passed since, and no code
     bool on_ = false;                      // trace was turned on since, and nothing passed yet
     struct Known {
         bool known = false;

@@ -27,6 +27,11 @@ namespace waymark::pipeline {
                                                        const FlowAnswersOptions& options, const Progress& progress,
                                                        const std::function<void(const Report&)>& read);
 
+/// What the account of a capture with program flow lacks: the messages that its other sources lost, or that are not
+/// decoded. Empty if no selected source has messages. Decodes these sources.
+[[nodiscard]] answers::Account messages_lost(const Session& session, const std::vector<const Source*>& selected,
+                                             const Progress& progress = {}, const OpenBuffer& open = {});
+
 /// If a selected source has flow: flow_answers, with tables of the messages of the other sources. Else message_answers.
 /// Takes the arguments of flow_answers, and returns the same errors.
 [[nodiscard]] Result<answers::Answers> trace_answers(const Session& session, const std::vector<const Source*>& selected,

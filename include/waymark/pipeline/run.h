@@ -108,6 +108,8 @@ struct BufferReport {
     /// the capture does not describe. Such IDs are missing here if the capture may contain other sources
     /// (capture::Buffer::other_sources), or one of its sources has an unknown ID.
     std::vector<Stray> strays;
+    /// Only in frames: bytes that came before a trace ID, without stretches of zeros: their source is not known.
+    std::uint64_t nobodys{};
     std::vector<Gap> gaps;       ///< framed only: bytes lost at frame level, the first 100
     std::optional<Error> error;  ///< the buffer could not be opened, or not be read to its end
 };
