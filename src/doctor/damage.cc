@@ -4,9 +4,16 @@
 #include <algorithm>
 
 #include "examination.h"
+#include "waymark/analysis/quality.h"
+#include "waymark/analysis/samples.h"
+#include "waymark/analysis/spe_answers.h"
+#include "waymark/capture/byte_file.h"
 #include "waymark/coresight/dstream.h"
+#include "waymark/pipeline/account.h"
 #include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/packet_counter.h"
+#include "waymark/pipeline/protocols.h"
+#include "waymark/protocol/ring.h"
 
 namespace waymark::doctor {
 
@@ -20,6 +27,50 @@ void add_stray(std::vector<pipeline::Stray>& to, const pipeline::Stray& stray) {
     same->bytes += stray.bytes;
     same->stretches += stray.stretches;
     same->damage &= stray.damage;
+}
+
+/// The bytes of a piece that come before its first frame.
+std::size_t before_frames(const ExaminedBuffer& buffer, const Piece& piece) {
+    // Footers of a DSTREAM are found by their distance from the beginning of the data.
+    constexpr std::uint64_t block_bytes = coresight::dstream_block_bytes;
+    const std::uint64_t before = buffer.format == Buffer::Format::dstream_coresight
+                                     ? (block_bytes - piece.first.value % block_bytes) % block_bytes
+                                     : buffer.skipped;
+    return static_cast<std::size_t>(std::min<std::uint64_t>(before, piece.bytes.size()));
+}
+Result<std::unique_ptr<capture::ByteStream>> frames_of(const ExaminedBuffer& buffer, const Piece& piece) {
+    const Bytes bytes = Bytes(piece.bytes).subspan(before_frames(buffer, piece));
+    return capture::from_memory({bytes.begin(), bytes.end()});
+}
+
+class NoSamples final : public analysis::SampleSink {
+public:
+    void consume(const analysis::SampleBatch&) override {}
+    [[nodiscard]] std::unique_ptr<SampleSink> fork() const override { return std::make_unique<NoSamples>(); }
+    void join(SampleSink&) override {}
+};
+
+/// Puts the bytes of a unit that writes into a ring of memory in the order of writing.
+void arrange(Buffer& buffer, const protocol::RingSource& ring, const std::vector<std::uint8_t>& bytes) {
+    const protocol::Arrangement found = ring.arrange(bytes);
+    for (const protocol::Arrangement::Piece& each : found.pieces)
+        buffer.parts.push_back({.offset = each.offset,
+                                .bytes = each.bytes,
+                                .follows = !each.lost && !buffer.parts.empty(),
+                                .lost = each.lost});
+    buffer.wrapped = found.wrapped;
+    buffer.ends = found.ends;
+    buffer.container = capture::byte_file_from_memory(bytes, buffer.name);
+}
+
+/// The account of the bytes of a profiling buffer, if they are a file as they are.
+answers::Account account_of_samples(const ExaminedBuffer& buffer) {
+    if (buffer.files.size() != 1 || buffer.decoded != nullptr || buffer.files.front() == "-") return {};
+    const auto capture = analysis::open_samples(buffer.files.front());
+    if (!capture) return {};
+    NoSamples sink;
+    const analysis::SampleTotals totals = analysis::run_samples(*capture, {}, sink, 1);
+    return analysis::samples_account(*capture, totals, analysis::quality_of(*capture, totals));
 }
 
 }  // namespace
@@ -53,6 +104,44 @@ pipeline::Session DamageOfBuffer::session_of(const ExaminedBuffer& buffer) const
     return out;
 }
 
+void DamageOfBuffer::add_code(pipeline::Source& to, const ExaminedSource& source) const {
+    to.type = source.configuration->source_type();
+    to.names = std::make_shared<pipeline::Names>();
+    to.memory = std::make_shared<image::MemoryMap>();
+    if (!source.image) return;
+    if (auto loaded = load_arguments(report_.images[*source.image].arguments())(0); loaded)
+        to.memory = std::move(*loaded);
+}
+
+answers::Account DamageOfBuffer::account(const ExaminedBuffer& buffer, const BufferSample& sample) const {
+    if (buffer.format == Buffer::Format::unknown || sample.pieces.size() != 1) return {};
+    const auto samples = std::find_if(report_.sources.begin(), report_.sources.end(), [&](const ExaminedSource& s) {
+        return s.buffer == buffer.name && s.identity.protocol != nullptr &&
+               s.identity.protocol == pipeline::protocol_of_unit("SPE");
+    });
+    if (samples != report_.sources.end()) return account_of_samples(buffer);
+    pipeline::Session session = session_of(buffer);
+    session.capture.path = session_.capture.path;
+    std::vector<const pipeline::Source*> selected;
+    for (pipeline::Source& to : session.sources)
+        for (const ExaminedSource& source : report_.sources)
+            if (source.buffer == buffer.name && source.name == to.name) {
+                if (!source.has_flow() && !source.has_messages()) return {};
+                add_code(to, source);
+                selected.push_back(&to);
+            }
+    if (selected.empty()) return {};
+    const Piece& piece = sample.pieces.front();
+    pipeline::OpenBuffer open = [&](const Buffer&) { return frames_of(buffer, piece); };
+    if (const auto* ring = dynamic_cast<const protocol::RingSource*>(selected.front()->configuration.get())) {
+        arrange(session.capture.buffers.front(), *ring, piece.bytes);
+        open = {};
+    }
+    answers::Account out = pipeline::account_of(session, selected, {}, nullptr, open);
+    if (sample.damage) answers::add(out, {.reason = answers::AccountReason::cut});
+    return out;
+}
+
 void DamageOfBuffer::look_for(const ExaminedBuffer& buffer, const BufferSample& sample) {
     if (buffer.format == Buffer::Format::unknown) return;
     const pipeline::Session session = session_of(buffer);
@@ -62,12 +151,7 @@ void DamageOfBuffer::look_for(const ExaminedBuffer& buffer, const BufferSample& 
     all.name = buffer.name;
     std::vector<Cut> cuts(report_.sources.size());
     for (const Piece& piece : sample.pieces) {
-        // Footers of a DSTREAM are found by their distance from the beginning of the data.
-        constexpr std::uint64_t block_bytes = coresight::dstream_block_bytes;
-        const std::uint64_t before = buffer.format == Buffer::Format::dstream_coresight
-                                         ? (block_bytes - piece.first.value % block_bytes) % block_bytes
-                                         : buffer.skipped;
-        const std::uint64_t skip = std::min<std::uint64_t>(before, piece.bytes.size());
+        const std::size_t skip = before_frames(buffer, piece);
         const Offset base = piece.first + skip;
         const pipeline::Report report = pipeline::run(
             session, selected,
@@ -75,11 +159,7 @@ void DamageOfBuffer::look_for(const ExaminedBuffer& buffer, const BufferSample& 
                 if (!stream.source.has_packets()) return nullptr;
                 return std::make_unique<pipeline::PacketCounter>(stream);
             },
-            {},
-            [&](const Buffer&) -> Result<std::unique_ptr<capture::ByteStream>> {
-                const Bytes bytes = Bytes(piece.bytes).subspan(skip);
-                return capture::from_memory({bytes.begin(), bytes.end()});
-            });
+            {}, [&](const Buffer&) { return frames_of(buffer, piece); });
         for (pipeline::Stray stray : report.buffers.front().strays) {
             stray.first = base + stray.first.value;
             add_stray(all.strays, stray);

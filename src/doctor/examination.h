@@ -159,6 +159,9 @@ class DamageOfBuffer : Part {
 public:
     using Part::Part;
     void look_for(const ExaminedBuffer& buffer, const BufferSample& sample);
+    /// The account of a buffer without a description, decoded as inferred and with the images that explain its sources
+    /// best. The sample must be whole.
+    [[nodiscard]] answers::Account account(const ExaminedBuffer& buffer, const BufferSample& sample) const;
 
 private:
     /// Packets of a source that were cut in two, in all examined pieces of a buffer.
@@ -167,6 +170,8 @@ private:
         std::uint64_t bytes{};
     };
     [[nodiscard]] pipeline::Session session_of(const ExaminedBuffer& buffer) const;
+    /// Adds the code of a source, and what else its decoding needs.
+    void add_code(pipeline::Source& to, const ExaminedSource& source) const;
     void report_damage(const pipeline::Damage& damage);
     void report_stream(const ExaminedBuffer& buffer, const pipeline::StreamReport& stream, Offset base, bool whole,
                        std::vector<Cut>& cuts);

@@ -209,12 +209,20 @@ private:
 
     // ---- the sum
 
-    void account() {
-        const bool all = std::all_of(report_.buffers.begin(), report_.buffers.end(), [](const ExaminedBuffer& buffer) {
+    [[nodiscard]] bool examined_all() const {
+        return std::all_of(report_.buffers.begin(), report_.buffers.end(), [](const ExaminedBuffer& buffer) {
             return buffer.bytes && *buffer.bytes == buffer.looked_at;
         });
-        if (!report_.labelled || !all) return;
+    }
+
+    void account() {
+        if (!examined_all()) return;
         progress("decoding all sources");
+        if (!report_.labelled) {
+            for (std::size_t i = 0; i < report_.buffers.size(); ++i)
+                answers::add(report_.account, DamageOfBuffer(examination_).account(report_.buffers[i], samples_[i]));
+            return;
+        }
         const auto selected = session_.select({});
         if (!selected) return;
         std::vector<Error> unreadable;
@@ -363,7 +371,8 @@ private:
             report_.verdict = fmt::format("Nothing is wrong with what Waymark decodes of this capture; {} not decoded.",
                                           strangers == 1 ? "one source is" : fmt::format("{} sources are", strangers));
         else
-            report_.verdict = "Nothing is wrong with this capture.";
+            report_.verdict = examined_all() ? "Nothing is wrong with this capture."
+                                             : "Nothing is wrong with the examined part of this capture.";
     }
 };
 

@@ -479,17 +479,18 @@ void ImageTrials::report_image(const ExaminedSource& source, const ImageVerdict&
             fmt::format("--image {}", shell_word(v.argument)));
     }
     if (v.kind == Kind::not_reached)
-        add_finding(source, right.empty() ? Severity::warning : Severity::note, "image-not-reached",
-                    v.trial.first_no_memory.value_or(Offset{}),
-                    ranges == 0 ? fmt::format("{} does not fit: it contains no address of the trace{}", v.image,
-                                              v.trial.first_no_memory
-                                                  ? fmt::format(" (first {:#010x})", v.trial.no_memory.value)
-                                                  : std::string())
-                                : fmt::format("{} does not fit: {}", v.image, evidence(v.trial)),
-                    fmt::format("the program that ran: {}% of the trace explained, or a proof, also at another "
-                                "address; {}",
-                                percent_to_agree, proof_needs()),
-                    "another program, or too little of the trace ran in it", other);
+        add_finding(
+            source, right.empty() ? Severity::warning : Severity::note, "image-not-reached",
+            v.trial.first_no_memory.value_or(Offset{}),
+            ranges == 0
+                ? fmt::format("{} does not fit: it contains no address of the trace{}", v.image,
+                              v.trial.first_no_memory ? fmt::format(" (first {:#010x})", v.trial.no_memory.value)
+                                                      : std::string())
+                : fmt::format("{} does not fit: {}", v.image, evidence(v.trial)),
+            fmt::format("the program that ran: {}% of the branches in the trace explained, or a proof, also at another "
+                        "address; {}",
+                        percent_to_agree, proof_needs()),
+            "another program, or too little of the trace ran in it", other);
     if (v.kind == Kind::other_build)
         add_finding(source, Severity::error, "image-other-build", {}, fmt::format("{}: {}", v.image, v.why),
                     "a file that was mapped", "the file was built anew, or is another program", other);

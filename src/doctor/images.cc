@@ -296,8 +296,8 @@ std::string evidence(const Trial& trial) {
             ? 0
             : std::min(1.0, static_cast<double>(trial.totals.ranges) / static_cast<double>(trial.waypoints));
     return fmt::format(
-        "{}, {:.1f}% of the trace; {} confirmed, {}{}{}", counted(trial.totals.ranges, "range"), share * 100,
-        counted(trial.confirmed, "different path"), trial.ended ? "over " : "",
+        "{}, {:.1f}% of the branches in the trace; {} confirmed, {}{}{}", counted(trial.totals.ranges, "range"),
+        share * 100, counted(trial.confirmed, "different path"), trial.ended ? "over " : "",
         counted(trial.contradictions, "contradiction"),
         trial.strayed == 0 ? "" : fmt::format(", left {} over another path", counted(trial.strayed, "time")));
 }

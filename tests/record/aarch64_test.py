@@ -127,7 +127,7 @@ class Aarch64(unittest.TestCase):
         for options in ((), ("--unit", "etmv4", "--speculation", "8")):
             out, _ = self.record(self.folder / "static", *options)
             text = " ".join(run(WAYMARK, "doctor", out).stdout.split())
-            share = re.search(r"agrees, proven: .*? ranges, ([0-9.]+)% of the trace", text)
+            share = re.search(r"agrees, proven: .*? ranges, ([0-9.]+)% of the branches in the trace", text)
             self.assertIsNotNone(share, text)
             self.assertGreater(float(share[1]), 95)
 

@@ -109,8 +109,8 @@ struct ExaminationReport {
     std::vector<ImageVerdict> images;
     std::vector<CaptureFinding> findings;  ///< most severe first, then by place
     std::string verdict;                   ///< one sentence
-    /// How much of the run the capture covers, decoded as described. Empty if the description does not suffice for
-    /// decoding, or not everything was examined.
+    /// How much of the run the capture covers, decoded as described, or else as inferred. Empty if that does not
+    /// suffice for decoding, or not everything was examined.
     answers::Account account;
     bool labelled = false;
     std::filesystem::path description{};  ///< `snapshot.ini` of a snapshot folder; empty: no such folder
