@@ -6,12 +6,13 @@ usage: account_test.py WAYMARK SOURCE_FOLDER
 The captures are those in examples/ and tests/cli/fixtures, recordings of each unit that miss a part of the run on purpose,
 branch stacks and, where the folder is there, captures of real hardware, bare files too. Of each capture one sentence is expected from
 `info`, `flow --format summary`, the views in text, JSON and tsv, `diff`, `doctor`, answers files (whole, and of ranges
-alone), `pgo`, the exports, the report's page, a fleet of this one capture, and, if it is a recording, `verify`. A command
+alone), `pgo`, the exports, the report's page, a fleet of this one capture, the C interface, and, if it is a recording, `verify`. A command
 that gives results without the sentence fails.
 """
 import base64
 import collections
 import csv
+import ctypes
 import gzip
 import io
 import itertools
@@ -31,9 +32,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 from cli_test import use  # noqa: E402
 from scratch import HANGS, Folder  # noqa: E402
 
-WAYMARK = SOURCE = None
+WAYMARK = SOURCE = LIBRARY = None
 COMMANDS = {"answers file", "answers file, ranges", "branches", "callgrind", "cobertura", "coverage", "coverage, json", "coverage, tsv", "csv", "diff", "doctor",
-            "dpu tasks", "dpu tasks, json", "dpu loops", "exceptions", "firefox", "fleet status", "flow", "folded", "info", "info, json", "jsonl", "lcov", "loops",
+            "dpu tasks", "dpu tasks, json", "dpu loops", "exceptions", "firefox", "fleet status", "flow", "folded", "info", "info, json", "jsonl", "lcov", "library", "loops",
             "page", "pgo", "pprof", "profile", "profile, json", "profile, tsv", "spe quality", "sqlite", "verify"}
 # Recordings that miss a part of the run: its beginning, its end, what a filter leaves out, stretches, the oldest trace.
 PARTS = {"ptm": ("--unit", "ptm"), "etmv3": ("--unit", "etmv3", "--from-start"), "etmv4-whole": ("--unit", "etmv4", "--from-start"),
@@ -89,6 +90,37 @@ def of_packed(path):
     """pprof."""
     found = re.search(rb"run: (observed [^\0-\x1f]*|[a-z][^\0-\x1f]*)", gzip.decompress(path.read_bytes()))
     return found[1].decode() if found else ""
+
+
+class Library:
+    """The C interface, where the shared library is beside the program."""
+    def __init__(self):
+        self.c = None
+        if (path := WAYMARK.parent.parent / "lib/libwaymark.so").exists():
+            self.c = ctypes.CDLL(path)
+            self.c.wm_table_texts.restype = ctypes.POINTER(ctypes.c_char_p)
+            self.c.wm_table_texts.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+            self.c.wm_options_new.restype = ctypes.c_void_p
+
+    def sentence(self, capture, given):
+        """None where the library gives no result."""
+        handles = [ctypes.c_void_p() for _ in range(4)]
+        opened, answers, table, error = handles
+        options = ctypes.c_void_p(self.c.wm_options_new())
+        for name, value in zip(given[::2], given[1::2]):
+            self.c.wm_options_set(options, name.removeprefix("--").encode(), str(value).encode(), ctypes.byref(error))
+        try:
+            if self.c.wm_open(str(capture).encode(), options, ctypes.byref(opened), ctypes.byref(error)) != 0:
+                return None
+            if self.c.wm_answers_of(opened, 5, 1, None, None, ctypes.byref(answers), ctypes.byref(error)) != 0:
+                return None
+            self.c.wm_answers_table(answers, b"capture", ctypes.byref(table), ctypes.byref(error))
+            return self.c.wm_table_texts(table, self.c.wm_table_find_column(table, b"run"))[0].decode()
+        finally:
+            for free, handle in (("wm_table_free", table), ("wm_answers_free", answers), ("wm_close", opened),
+                                 ("wm_options_free", options), ("wm_error_free", error)):
+                if handle:
+                    getattr(self.c, free)(handle)
 
 
 def recordings(folder):
@@ -220,6 +252,8 @@ class Account(unittest.TestCase):
             if run("fleet", "plan", capture, *given, "-o", job).returncode == 0:
                 run("fleet", "local", job)
                 take("fleet status", of_text, "fleet", "status", job)
+        if LIBRARY.c and (sentence := LIBRARY.sentence(capture, given)) is not None:
+            out["library"] = sentence
         # A doctor who looked at a part of the trace says so and gives no sentence.
         if doctor := of_json(run("doctor", capture, *given, "--format", "json").stdout):
             out["doctor"] = doctor
@@ -245,9 +279,10 @@ class Account(unittest.TestCase):
                     compared.update(list(said) if len(said) > 1 else [])
         print(", ".join(f"{command} of {n}" for command, n in sorted(compared.items())), "captures")
         self.assertGreater(compared["profile"], 4)
-        self.assertEqual(COMMANDS - compared.keys(), set())
+        self.assertEqual(COMMANDS - compared.keys() - (set() if LIBRARY.c else {"library"}), set())
 
 
 if __name__ == "__main__":
     WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+    LIBRARY = Library()
     unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)
