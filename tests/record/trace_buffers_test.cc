@@ -80,7 +80,7 @@ TEST(Sinks, HoldTheLastBytesUpToTheStop) {
         TraceBuffers buffers(0, sink::PathSetup{.buffer = setup, .registers = {}});
         const std::filesystem::path file = folder.path() / "trace.bin";
         ASSERT_TRUE(buffers.open(file));
-        for (const std::uint8_t id : {0x10, 0x11, 0x12}) buffers.connect(TraceId{id});
+        for (const int id : {0x10, 0x11, 0x12}) buffers.connect(TraceId{static_cast<std::uint8_t>(id)});
         WholeStream whole;
         const std::uint64_t pieces = below(200);
         const std::uint64_t trigger_in = below(200);
