@@ -84,7 +84,7 @@ Result<answers::Answers> answers_of(const AnswersOptions& options) {
     if (!answers) {
         Error error = std::move(answers.error());
         if (error.code == Errc::not_found && error.message.starts_with("nothing decoded: "))
-            error.message += doctor_says(options.input.capture, options.input.images);
+            error.message = with_doctor(std::move(error.message), options.input.capture, options.input.images);
         return error;
     }
     answers->capture = options.input.capture;

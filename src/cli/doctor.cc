@@ -477,19 +477,20 @@ std::string next_step(const std::string& capture, const doctor::ExaminationRepor
 
 }  // namespace
 
-std::string doctor_says(const std::string& capture, const std::vector<std::string>& images) {
-    if (capture.empty() || capture == "-") return {};
+std::string with_doctor(std::string reason, const std::string& capture, const std::vector<std::string>& images) {
+    if (capture.empty() || capture == "-") return reason;
     DoctorOptions options;
     options.captures = {capture};
     options.images = images;
     options.sample_mib = 1;
     const auto report = diagnose(options);
-    if (!report) return {};
+    if (!report) return reason;
     const auto wrong =
         std::find_if(report->findings.begin(), report->findings.end(), [](const doctor::CaptureFinding& f) {
             return f.severity <= Severity::warning && f.kind != "description" && f.kind != doctor::missing_names;
         });
-    const std::string command = fmt::format(". waymark doctor {}", shell_file(capture));
+    if (wrong != report->findings.end() && reason.find(wrong->found) != reason.npos) return reason;
+    const std::string command = fmt::format("{}. waymark doctor {}", reason, shell_file(capture));
     if (wrong == report->findings.end()) return command + " examines the capture";
     return fmt::format("{} says: {}; {}", command, wrong->found, wrong->advice);
 }

@@ -311,8 +311,8 @@ private:
     void say_nothing(const std::string& why, const std::vector<const pipeline::Source*>& selected) const {
         const bool messages = std::all_of(selected.begin(), selected.end(),
                                           [](const pipeline::Source* s) { return pipeline::has_messages(*s); });
-        say("error",
-            "nothing decoded: " + why + (messages ? "" : doctor_says(options_.input.capture, options_.input.images)));
+        const std::string reason = "nothing decoded: " + why;
+        say("error", messages ? reason : with_doctor(reason, options_.input.capture, options_.input.images));
     }
     ExitStatus finish(const pipeline::Session& session, const pipeline::Report& report, const std::vector<Decoded>& all,
                       const answers::Account& account, const std::vector<const pipeline::Source*>& selected,

@@ -345,8 +345,8 @@ ExitStatus run_info(const InfoOptions& options) {
         for (const auto& [name, count] : counter->survey().packets) packets += count;
     }
     if (packets == 0)
-        say("error", "nothing decoded: " + pipeline::why_nothing(session, *selected, report, {}) +
-                         doctor_says(options.input.capture, options.input.images));
+        say("error", with_doctor("nothing decoded: " + pipeline::why_nothing(session, *selected, report, {}),
+                                 options.input.capture, options.input.images));
     return read_errors ? unreadable : packets == 0 ? nothing : decoded;
 }
 

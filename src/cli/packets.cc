@@ -103,8 +103,8 @@ ExitStatus run_packets(const PacketOptions& options) {
     const listing::PacketsListed listed = packets.listed();
     ExitStatus status = nothing;
     if (listed.packets == 0)
-        say("error", "nothing decoded: " + pipeline::why_nothing(session, *selected, report, {}) +
-                         doctor_says(options.input.capture, options.input.images));
+        say("error", with_doctor("nothing decoded: " + pipeline::why_nothing(session, *selected, report, {}),
+                                 options.input.capture, options.input.images));
     else
         status = say_types_not_found(options.types, listed, "packet");
     return read_errors ? unreadable : status;

@@ -28,9 +28,10 @@ using doctor::gathered;
 /// A sentence about a capture, preceded by the capture's name unless the sentence begins with the name.
 [[nodiscard]] std::string about(const std::string& capture, const std::string& sentence);
 
-/// The text that follows the reason why nothing was decoded: `. waymark doctor CAPTURE says: …`, with doctor's first
-/// error or warning and its advice. Empty for standard input, and if doctor itself fails.
-[[nodiscard]] std::string doctor_says(const std::string& capture, const std::vector<std::string>& images);
+/// The reason why nothing was decoded, followed by `. waymark doctor CAPTURE says: …` with doctor's first error or
+/// warning and its advice, unless the reason contains them. Nothing follows for standard input, and if doctor fails.
+[[nodiscard]] std::string with_doctor(std::string reason, const std::string& capture,
+                                      const std::vector<std::string>& images);
 
 /// Prints the sentences on standard error, equal ones combined, as `kind`: `warning`, `note`, `error`.
 void say_gathered(std::string_view kind, const std::vector<std::string>& sentences);

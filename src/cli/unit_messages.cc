@@ -231,8 +231,8 @@ ExitStatus run_messages(MessageOptions& options) {
                                    counted(listed.listed, "message"), one_line(listed.problem)));
     ExitStatus status = decoded;
     if (listed.messages == 0) {
-        say("error", "nothing decoded: " + pipeline::why_no_messages(session, sources, report) +
-                         doctor_says(options.input.capture, options.input.images));
+        say("error", with_doctor("nothing decoded: " + pipeline::why_no_messages(session, sources, report),
+                                 options.input.capture, options.input.images));
         status = nothing;
     } else if (listed.listed == 0) {
         std::string met;
