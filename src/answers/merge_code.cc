@@ -1,6 +1,5 @@
 #include "merge_code.h"
 
-#include <set>
 #include <utility>
 
 #include "waymark/answers/parts.h"
@@ -195,28 +194,16 @@ void MergedCode::add_calls(Answers& a, const RowMover::Maps& maps) {
     }
 }
 
-/// Code that did not run where it is listed may have run in inputs that hide what they do not list. A line may have run
-/// if one of its instructions may.
+/// Code that did not run where it is listed may have run in inputs that hide what they do not list. What that means for
+/// lines is derived from the result (seen_of_lines).
 void MergedCode::finish_seen() {
     const auto doubt = [](Seen& seen) {
-        if (seen != Seen::not_executed) return false;
-        seen = Seen::not_observed;
-        return true;
+        if (seen == Seen::not_executed) seen = Seen::not_observed;
     };
-    std::set<std::pair<std::uint64_t, Index>> doubted;
-    std::set<std::pair<Index, std::uint32_t>> lines;
     for (Index row = 0; row < instructions_.rows().size(); ++row) {
         Instruction& i = instructions_.rows()[row];
-        if (listed_instructions_.inputs(row) >= unlisted_.hiding(i.function) || !doubt(i.seen)) continue;
-        doubted.emplace(i.address, i.function);
-        lines.emplace(i.source, i.line);
+        if (listed_instructions_.inputs(row) < unlisted_.hiding(i.function)) doubt(i.seen);
     }
-    if (!doubted.empty())
-        for (const Statement& s : statements_.rows())
-            if (doubted.contains({s.address, s.function})) lines.emplace(s.source, s.line);
-    if (!lines.empty())
-        for (Line& l : lines_.rows())
-            if (lines.contains({l.source, l.line})) doubt(l.seen);
     for (Index row = 0; row < branches_.rows().size(); ++row) {
         Branch& b = branches_.rows()[row];
         if (listed_branches_.inputs(row) >= unlisted_.hiding(b.function)) continue;

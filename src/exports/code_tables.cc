@@ -3,6 +3,7 @@
 
 #include "table_cells.h"
 #include "waymark/answers/meanings.h"
+#include "waymark/answers/seen_lines.h"
 #include "waymark/answers/unknown_costs.h"
 
 namespace waymark::exports {
@@ -124,9 +125,12 @@ constexpr std::array lines_columns{
     Column{"cost", integer, "cost of the line's instructions in the first metric"},
 };
 void lines_rows(const Answers& a, const RowSink& sink) {
-    for (const auto& l : a.lines)
-        put_row(sink, {index(l.source), number(l.line), word(schema::seen, l.seen), index(l.function), number(l.times),
-                       l.costs.empty() ? nothing() : number(l.costs[0])});
+    const std::vector<answers::Seen> seen = answers::seen_of_lines(a);
+    for (std::size_t row = 0; row < a.lines.size(); ++row) {
+        const answers::Line& l = a.lines[row];
+        put_row(sink, {index(l.source), number(l.line), word(schema::seen, seen[row]), index(l.function),
+                       number(l.times), l.costs.empty() ? nothing() : number(l.costs[0])});
+    }
 }
 
 constexpr std::array line_costs_columns{

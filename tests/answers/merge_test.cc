@@ -16,6 +16,7 @@
 #include "waymark/answers/answers.h"
 #include "waymark/answers/metric_sets.h"
 #include "waymark/answers/parts.h"
+#include "waymark/answers/seen_lines.h"
 #include "waymark/answers/sum.h"
 
 namespace waymark::answers {
@@ -286,7 +287,8 @@ TEST(Merging, WhatAnInputHidesMayHaveRunUnlisted) {
         const Answers& sum = rest.front();
         std::map<std::string, Seen> found, taken;
         std::map<std::uint32_t, Seen> lines;
-        for (const Line& l : sum.lines) lines[l.line] = l.seen;
+        const std::vector<Seen> seen = seen_of_lines(sum);
+        for (std::size_t row = 0; row < sum.lines.size(); ++row) lines[sum.lines[row].line] = seen[row];
         for (const Instruction& i : sum.instructions) {
             const std::string& name = sum.functions[i.function].name;
             found[name] = i.seen;

@@ -112,6 +112,9 @@ inline answers::Answers any_answers(std::uint64_t seed, std::uint32_t most_rows 
         f.linkage_name.clear();
         f.name = random.half() ? a.images[f.image].name + "+0x10?" : "(no symbol) in " + a.images[f.image].name;
     }
+    // The same code has as many instructions in each capture.
+    for (answers::ImageRange& r : a.ranges) r.instructions = static_cast<std::uint32_t>(1 + (r.first ^ r.last) % 5);
+    a.hides_others = random.below(4) == 0;
     answers::schema::fields(any, a.timeline.axis);
     // A hash tells samples of one name apart, so no two have the same by chance.
     if (random.half()) a.timeline.samples.clear();
