@@ -4,7 +4,6 @@
 
 #include <bit>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
 #include "waymark/core/number_text.h"
@@ -22,8 +21,7 @@ public:
         return *this;
     }
     WM_INLINE TextCursor& operator+=(std::string_view text) {
-        std::memcpy(at_, text.data(), text.size());
-        at_ += text.size();
+        at_ += text.copy(at_, text.size());
         return *this;
     }
     WM_INLINE void decimal(std::uint64_t value) { at_ = put_decimal(at_, value); }
