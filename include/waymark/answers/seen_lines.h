@@ -7,9 +7,9 @@
 
 namespace waymark::answers {
 
-/// What is known of each row of `Answers::lines`. In a sum, an instruction of a line that ran in no input may have run
-/// unobserved in an input that does not list the instruction; then the line may have run too. The rows themselves have
-/// what the inputs say.
+/// For each row of `Answers::lines`, whether it ran. In a sum, an instruction of a line that ran in no input may have
+/// run unobserved in an input that does not list the instruction; then the line may have run too. The rows themselves
+/// have what the inputs say.
 [[nodiscard]] std::vector<Seen> seen_of_lines(const Answers& answers);
 
 }  // namespace waymark::answers
