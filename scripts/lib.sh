@@ -24,7 +24,7 @@ package_packages=(debhelper dpkg-dev fakeroot lintian)
 # clang and its runtime are for the sanitizers and fuzz targets, lld links them; clang-format checks the format of sources; OpenCSD, the Arm binutils and perf are witnesses the tests compare with;
 # QEMU runs the programs that are recorded; lcov, llvm, llvm-19 (llvm-profgen for AArch64), bolt-16, autofdo, diff-cover, golang-go (pprof), protobuf-compiler, sqlite3
 # and valgrind (callgrind_annotate) read what is exported; Chromium shows reports; zsh and fish try completion, mandoc and man-db
-# check man pages, less pages output; tclsh runs programs for OpenOCD; sigrok-cli reads what logic analysers recorded; python3-venv tries the installed Python package; strace counts opened files; Slurm runs fleets; matplotlib and pandas take what the Python module gives.
+# check man pages, less pages output; tclsh runs programs for OpenOCD; sigrok-cli reads what logic analysers recorded; python3-venv, setuptools and wheel build and install the Python package; strace counts opened files; Slurm runs fleets; matplotlib and pandas take what the Python module gives.
 test_packages=(
     clang clang-format lld libclang-rt-dev libgtest-dev python3 zstd
     libopencsd-bin libopencsd-dev binutils-arm-linux-gnueabihf binutils-aarch64-linux-gnu
@@ -32,7 +32,7 @@ test_packages=(
     lcov llvm llvm-19 bolt-16 autofdo diff-cover git golang-go protobuf-compiler sqlite3 valgrind chromium-headless-shell
     "${example_packages[@]}" "${record_packages[@]}" "${python_packages[@]}" python3-matplotlib python3-pandas qemu-system-arm
     slurmctld slurmd slurm-client munge parallel
-    zsh fish mandoc man-db groff-base less tcl sigrok-cli python3-venv strace
+    zsh fish mandoc man-db groff-base less tcl sigrok-cli python3-venv python3-setuptools python3-wheel strace
 )
 # What scripts/docs needs.
 docs_packages=(doxygen python3)
