@@ -53,6 +53,7 @@ void Tpiu::restart() {
     coresight::FormatterOptions options;
     if (continuous()) options.full_sync_frames = fscr_;
     formatter_.emplace(frames_, options);
+    fresh_ = true;
 }
 
 std::string Tpiu::write_register(std::uint32_t offset, std::uint32_t value) {
@@ -74,11 +75,11 @@ std::string Tpiu::write_register(std::uint32_t offset, std::uint32_t value) {
         case tprcr: tprcr_ = value & 0xff; return {};
         case fscr:
             fscr_ = value & 0xfff;
-            if (frames_.empty() && sent_ == 0) restart();
+            if (fresh_ && sent_bytes() == 0) restart();
             return {};
         case ffcr: {
             const std::uint32_t changed = (value ^ ffcr_) & (en_ftc | en_f_cont);
-            if (changed != 0 && !stopped_ && sent_bytes() != 0)
+            if (changed != 0 && !stopped_ && (!fresh_ || sent_bytes() != 0))
                 return "EnFTC and EnFCont change only while the formatter is stopped (FFSR.FtStopped); stop it by a "
                        "flush first";
             const bool formatter_changes = changed != 0;
@@ -129,6 +130,7 @@ void Tpiu::write(coresight::TraceId id, Bytes bytes) {
             trigger();
             continue;
         }
+        fresh_ = false;
         if (formats())
             formatter_->add(id, Bytes(&byte, 1));
         else
@@ -150,6 +152,7 @@ void Tpiu::mark() {
     // Without continuous formatting the pin TRACECTL shows triggers.
     if (!continuous() || stopped_) return;
     const std::uint8_t none = 0;
+    fresh_ = false;
     formatter_->add(coresight::trigger_id, Bytes(&none, 1));
 }
 
@@ -185,7 +188,9 @@ void Tpiu::flush() {
 }
 
 void Tpiu::idle() {
-    if (continuous() && !stopped_) formatter_->idle();
+    if (!continuous() || stopped_) return;
+    fresh_ = false;
+    formatter_->idle();
 }
 
 void Tpiu::stop() {

@@ -218,6 +218,10 @@ TEST(TracePortProperty, SendsEverythingInOrder) {
                 case 2:
                     if (syncs != 0) port.idle();
                     break;
+                case 3:
+                    // Amid a frame too.
+                    ASSERT_EQ(port.write_register(Tpiu::fscr, syncs), "");
+                    break;
                 default: {
                     const TraceId id{static_cast<std::uint8_t>(0x10 + random() % 3)};
                     const auto piece = some_bytes(random, 30);

@@ -87,6 +87,7 @@ private:
     std::optional<coresight::Formatter> formatter_;
     std::uint32_t cspsr_, tcvr_ = 0, tmr_ = 0, ctpr_ = 0, tprcr_ = 0, ffcr_ = 0, fscr_ = 0x40;
     bool stopped_ = false, triggered_ = false;
+    bool fresh_ = true;  ///< the formatter was given nothing since it began
     std::uint64_t sent_ = 0, counted_ = 0, refused_ = 0;
     std::optional<std::uint64_t> trigger_at_;
     std::optional<std::uint64_t> left_;  ///< words until the trigger event
