@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "elements.h"
 #include "pft_input.h"
-#include "support/elements.h"
 #include "waymark/core/byte_sink.h"
 #include "waymark/core/registers.h"
 #include "waymark/etm3/decoder.h"
@@ -25,24 +25,6 @@ std::uint32_t word(fuzz::Input& input) {
     std::uint32_t out = 0;
     for (unsigned i = 0; i < 4; ++i) out = out << 8 | input.byte();
     return out;
-}
-
-/// Nothing is known of the program.
-class NoCode final : public isa::CodeReader {
-public:
-    [[nodiscard]] isa::Code at(Address, const isa::Space&) const override { return {}; }
-};
-
-template <class Decoder>
-std::vector<synthetic::Element> decode(Bytes bytes, const etm3::Config& config) {
-    synthetic::ElementSink sink;
-    flow::BlockTable table;
-    flow::BatchWriter out(table, sink);
-    const NoCode code;
-    Decoder decoder(config, code, out);
-    decoder.feed(bytes);
-    decoder.finish();
-    return sink.take();
 }
 
 bool traces_nothing(const etm3::Registers& registers) {
@@ -147,8 +129,8 @@ private:
         if (open_ && nothing_ && traces_nothing(now) && model_.counts().instructions != traced_) std::abort();
         if (open_ && now.cr.programming) {
             const Bytes bytes = Bytes(trace_.bytes()).subspan(first_);
-            if (decode<etm3::ReferenceDecoder>(bytes, config_.packets()) !=
-                decode<etm3::Decoder>(bytes, config_.packets()))
+            if (fuzz::decode<etm3::ReferenceDecoder>(bytes, config_.packets()) !=
+                fuzz::decode<etm3::Decoder>(bytes, config_.packets()))
                 std::abort();
             for (const std::string& objection : pft::objections_to(now))
                 if (objection.find("ETM") == objection.npos) std::abort();

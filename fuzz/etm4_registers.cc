@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "elements.h"
 #include "etm4_input.h"
-#include "support/elements.h"
 #include "waymark/core/byte_sink.h"
 #include "waymark/core/registers.h"
 #include "waymark/etm4/access.h"
@@ -52,24 +52,6 @@ void check_config(fuzz::Input& input) {
         const etm4::ReadConfig third = etm4::read_config(etm4::to_registers(again.config), profile);
         if (third.config != again.config) std::abort();
     }
-}
-
-/// Nothing is known of the program.
-class NoCode final : public isa::CodeReader {
-public:
-    [[nodiscard]] isa::Code at(Address, const isa::Space&) const override { return {}; }
-};
-
-template <class Decoder>
-std::vector<synthetic::Element> decode(Bytes bytes, const etm4::Config& config) {
-    synthetic::ElementSink sink;
-    flow::BlockTable table;
-    flow::BatchWriter out(table, sink);
-    const NoCode code;
-    Decoder decoder(config, code, out);
-    decoder.feed(bytes);
-    decoder.finish();
-    return sink.take();
 }
 
 class Driver {
@@ -186,12 +168,12 @@ private:
         if (enabled && !session_) session_ = {before_, etm4::packets_of(model_.registers(), config_.profile)};
         if (!enabled && session_) {
             const Bytes bytes = Bytes(trace_.bytes()).subspan(session_->first);
-            const auto elements = decode<etm4::ReferenceDecoder>(bytes, session_->config);
+            const auto elements = fuzz::decode<etm4::ReferenceDecoder>(bytes, session_->config);
             // Only the trace that had no power to be sent is missing.
             for (const synthetic::Element& e : elements)
                 if (e.kind == synthetic::Kind::gap && static_cast<GapReason>(e.c) != GapReason::unsynchronised)
                     std::abort();
-            if (decode<etm4::Decoder>(bytes, session_->config) != elements) std::abort();
+            if (fuzz::decode<etm4::Decoder>(bytes, session_->config) != elements) std::abort();
             for (const etm4::Objection& o : etm4::objections_to(model_.registers())) check_sentence(o.message);
             session_.reset();
         }
