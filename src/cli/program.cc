@@ -361,9 +361,9 @@ Run add_program(CLI::App& app) {
             ->type_name("N");
     options->replicator_base_option =
         add_address(command, "--replicator-base", options->replicator_base, "Of the replicator's registers");
-    options->scatter_option =
-        command.add_flag("--scatter-list", options->scatter_list,
-                         "tmc-etr: --buffer-address is that of a scatter list, which names the pages of the buffer");
+    options->scatter_option = command.add_flag(
+        "--scatter-list", options->scatter_list,
+        "tmc-etr: --buffer-address is the address of a scatter list, which names the pages of the buffer");
     for (CLI::Option* const option :
          {options->sink_option, options->sink_size_option, options->after_option, options->funnel_option,
           options->sink_base_option, options->funnel_base_option, options->replicator_option,

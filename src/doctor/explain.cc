@@ -223,7 +223,7 @@ Family family_of(const GivenRegisters& given) {
     return static_cast<Family>(std::max_element(of.begin(), of.end()) - of.begin());
 }
 
-/// Whether no name begins like that of a register of a trace source.
+/// Whether no name begins as registers of a trace source do.
 bool names_no_source(const GivenRegisters& given) {
     std::array<std::size_t, 3> of{};
     for (const auto& file : given.files) count_names(file.text, of);

@@ -78,7 +78,7 @@ int main(int argc, char**)
 
 
 def newer_lcov(folder):
-    """Debian 13's lcov. Its modules of Perl are those of this system."""
+    """Debian 13's lcov, with this system's modules of Perl."""
     try:
         if not (folder / "root/usr/bin/genhtml").exists():
             folder.mkdir(parents=True, exist_ok=True)

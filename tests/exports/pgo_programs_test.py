@@ -113,7 +113,7 @@ def prepare():
     (FOLDER / "train.lua").write_text(LUA)
     (FOLDER / "packets.cc").write_text(PACKETS)
     (FOLDER / "headers").mkdir(exist_ok=True)
-    headers = FOLDER / "headers/fmt"  # those of the system are for all architectures, but lie beside others
+    headers = FOLDER / "headers/fmt"  # the system's headers are for all architectures, but lie beside others
     if not headers.exists():
         headers.symlink_to("/usr/include/fmt")
     lua, bzip2, sqlite = (next(FOLDER.glob(f"source/{name}-*/")) for name in ("lua", "bzip2", "sqlite3"))

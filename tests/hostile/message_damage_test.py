@@ -128,7 +128,7 @@ def main():
     options = parser.parse_args()
     for tool in ("qemu-system-arm", "clang"):
         if shutil.which(tool) is None:
-            print(f"SKIPPED: no {tool}")
+            print(f"SKIPPED: {tool} is missing (Debian package {tool})")
             return 77
     waymark = options.waymark.resolve()
     corpus = pathlib.Path(os.environ.get("WAYMARK_CORPUS", options.source / "../shared/corpus"))

@@ -9,7 +9,7 @@ class Missing(Exception):
 
 
 class Apt:
-    """apt for an architecture. Its state is below `folder`; its sources are those of the system, or `lines` in which MIRROR
+    """apt for an architecture. Its state is below `folder`; its sources are the system's, or `lines` in which MIRROR
     stands for where the system has Debian's packages from."""
 
     def __init__(self, folder, architecture, lines=None):

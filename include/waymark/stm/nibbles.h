@@ -17,7 +17,8 @@ namespace waymark::stm {
     return bytes[at / 2] >> 4 * (at % 2) & 0xfU;
 }
 
-/// The 16 nibbles from nibble `at` on, the first one least significant. Reads nine bytes from that of `at` on.
+/// The 16 nibbles from nibble `at` on, the first one least significant. Reads nine bytes, from the byte of nibble `at`
+/// on.
 [[nodiscard]] WM_INLINE std::uint64_t sixteen_nibbles(const std::uint8_t* bytes, std::size_t at) {
     const std::uint8_t* const from = bytes + at / 2;
     std::uint64_t word = 0;
