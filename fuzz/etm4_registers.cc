@@ -1,5 +1,5 @@
-/// Registers of ETMv4 and ETE. Any values make a configuration, and what is wrong with them is said by register; a unit
-/// as a model, programmed in any way while anything runs, stays within its rules and sends trace that decoders
+/// Registers of ETMv4 and ETE. Any values make a configuration, and each wrong value is reported with its register; a
+/// unit as a model, programmed in any way while anything runs, stays within its rules and sends trace that decoders
 /// understand.
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,6 @@
-/// Trace buffers: any program of registers, with trace and triggers amid it, on the model, whose memory holds nothing
-/// but what came in, in its order; and any saved registers, which are explained: if a part of them shows that nothing
-/// is traced, all of them show it.
+/// Trace buffers: on the model, any program of registers, mixed with trace and triggers, leaves only input bytes in
+/// memory, in their order; and saved registers of any value are explained: if a part of the registers shows that
+/// nothing is traced, all registers show it.
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -37,7 +37,7 @@ MENTION = re.compile(r"(?<![\w./-])docs/[\w./-]+\.md\b")
 
 
 def files_of(root):
-    """All files of the tree, apart from what is built."""
+    """All files of the tree, apart from built files."""
     found = []
     for path in sorted(root.iterdir()):
         if path.is_dir():
@@ -60,7 +60,7 @@ def prose(text):
 
 
 def anchors(text):
-    """What links to the headings of a Markdown text end in."""
+    """The anchors to which links to the headings of a Markdown text lead."""
     found = set()
     for _, line in prose(text):
         found.update(HTML_ANCHOR.findall(line))
@@ -78,7 +78,7 @@ def anchors(text):
 
 
 def check_links(root, path, known):
-    """What is wrong with the links of one document; `known` keeps the anchors of documents already read."""
+    """The errors in the links of one document; `known` keeps the anchors of documents already read."""
     wrong = []
     for number, line in prose(path.read_text(encoding="utf-8")):
         for target in LINK.findall(CODE_SPAN.sub("", line)) + HTML_LINK.findall(line):
@@ -145,7 +145,7 @@ def commands(text):
 
 
 def check_command(words, help_of):
-    """What is wrong with a command, or None. `help_of(subcommands)` is the text of --help all, or None."""
+    """The error in a command, or None. `help_of(subcommands)` is the text of --help all, or None."""
     if words[0] == "help":
         return None
     subcommands, rest = [], list(words)
@@ -163,7 +163,7 @@ def check_command(words, help_of):
 
 
 def check_commands(root, program):
-    """(number of commands, what is wrong)"""
+    """(number of commands, sentences on errors)"""
     texts = {}
 
     def help_of(subcommands):
@@ -171,7 +171,8 @@ def check_commands(root, program):
         if key not in texts:
             plain = all(re.fullmatch(r"[a-z][a-z-]*", word) for word in key)
             done = subprocess.run([program, *key, "--help", "all"], capture_output=True, text=True, timeout=60) if plain else None
-            # A word that is not a subcommand is taken as an argument: the help is then that of the command before it.
+            # A word that is not a subcommand is taken as an argument: then the help of the preceding command is
+            # printed.
             text = done.stdout if done is not None and done.returncode == 0 else None
             texts[key] = None if key and text == help_of(list(key[:-1])) else text
         return texts[key]
@@ -187,7 +188,7 @@ def check_commands(root, program):
 
 
 def check_tests(root, path):
-    """What is wrong with the tests that the rows of a document's tables name in their last column."""
+    """Errors in the tests that the rows of a document's tables name in their last column."""
     wrong = []
     for number, line in prose(path.read_text(encoding="utf-8")):
         cells = [cell.strip() for cell in line.split("|")]
@@ -210,7 +211,7 @@ def check_tests(root, path):
 
 
 def check(root, quoted, tested=()):
-    """(number of documents, what is wrong)"""
+    """(number of documents, sentences on errors)"""
     root = root.resolve()
     files = files_of(root)
     documents = [path for path in files if path.suffix == ".md"]

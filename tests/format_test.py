@@ -41,7 +41,7 @@ def sources(root):
 
 
 def check(root, tool):
-    """How many files there are, and those that clang-format would change, with the first place."""
+    """The number of files, and the files that clang-format would change, with the first place."""
     files = sources(root)
     done = subprocess.run([tool, "--dry-run", "--style=file", *files], cwd=root, capture_output=True, text=True)
     wrong = {}

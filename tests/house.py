@@ -1,4 +1,4 @@
-"""What the checks of the repository's rules have in common: their command line, and trees to try them on."""
+"""Shared by the checks of the repository's rules: their command line, and small trees to try them on."""
 import pathlib
 import sys
 import tempfile
@@ -24,7 +24,7 @@ def run_cases(cases):
 
 
 def main(usage, check, self_test):
-    """`check(root)`: how many files were checked, and what is wrong."""
+    """`check(root)`: the number of checked files, and the violations."""
     arguments = sys.argv[1:]
     if arguments == ["--self-test"]:
         return self_test()

@@ -30,14 +30,14 @@ STANDARD = set("""
     string_view strstream syncstream system_error thread tuple type_traits typeindex typeinfo unordered_map
     unordered_set utility valarray variant vector version
 """.split())
-# Headers that give all of what one use of the library needs. No layer includes them.
+# Headers that include everything that one use of the library needs. No layer includes them.
 USES = {"answers", "capture", "decode", "diagnose", "exports", "live", "models", "packets", "programs", "samples"}
 SUFFIXES = {".h", ".hpp", ".inc", ".def", ".cc", ".cpp"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]*)>|"([^"]*)"|(.*))')
 
 
 def read_table(path):
-    """The layers and what each may include, and what is wrong with the table itself."""
+    """The layers and what each may include, and the errors in the table itself."""
     text = re.sub(r"#.*", "", path.read_text())
     table, wrong = {}, []
     for name, rest in re.findall(r"\bwaymark_layer\(\s*(\w+)([^)]*)\)", text):

@@ -41,7 +41,7 @@ waymark_long_test(perf_damage WAYMARK_PROPERTY_ROUNDS=5000 pipeline_test --gtest
 waymark_long_test(spe_model WAYMARK_PROPERTY_ROUNDS=10000 spe_test --gtest_filter=*Property*)
 waymark_long_test(dpu_model WAYMARK_PROPERTY_ROUNDS=10000 dpu_test --gtest_filter=*Property*)
 waymark_long_test(dpu_words WAYMARK_PROPERTY_ROUNDS=34 record_test --gtest_filter=DpuWordsProperty.*)
-# No wrong program is called proven, and 99 % of the right ones are found, among programs that each seed draws anew.
+# No wrong program is called proven, and 99 % of the right programs are found; each seed makes other programs.
 foreach(seed IN ITEMS 1 4)
     waymark_long_test(pairs_${seed} "WAYMARK_PAIRS=400;WAYMARK_SEED=${seed}" ${Python3_EXECUTABLE}
         ${CMAKE_CURRENT_LIST_DIR}/doctor/pairs_test.py $<TARGET_FILE:waymark>)
@@ -57,10 +57,11 @@ foreach(seed IN ITEMS 1 2)
         ${CMAKE_CURRENT_LIST_DIR}/doctor/dumps_test.py $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR})
     set_tests_properties(long.dumps_${seed} PROPERTIES SKIP_RETURN_CODE 77)
 endforeach()
-# The words of trust of DPU views: 10,000 programs of each class.
+# The words of trust in DPU views: 10,000 programs of each class.
 waymark_long_test(dpu_trust "WAYMARK_PROGRAMS=10000" ${Python3_EXECUTABLE}
     ${CMAKE_CURRENT_LIST_DIR}/record/dpu_trust_test.py $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR})
-# A thousand random trees of merging, of answers at random and of recordings with four units; and every fault of a cluster.
+# A thousand random trees of merging, for random answers and for recordings with four units; and all faults of a
+# cluster.
 waymark_long_test(fleet_trees WAYMARK_PROPERTY_ROUNDS=1000 ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/fleet/trees_test.py
     $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR} $<TARGET_FILE:fleet_test>)
 waymark_long_test(fleet_faults "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/fleet/slurm_test.py $<TARGET_FILE:waymark>
@@ -108,7 +109,7 @@ waymark_long_test(lcov "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/export
 waymark_long_test(pgo_programs "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/exports/pgo_programs_test.py
     $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/pgo-programs)
 set_tests_properties(long.lcov long.pgo_programs PROPERTIES SKIP_RETURN_CODE 77)
-# Pages of all headers and guides, without a warning and with links that lead somewhere.
+# Pages of all headers and guides, without a warning and without broken links.
 waymark_long_test(docs "" ${PROJECT_SOURCE_DIR}/scripts/docs)
 # Debian packages, built twice and compared, in a new Debian 12; without root and a mirror it is skipped.
 waymark_long_test(packages "" ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/package/installed_test.py

@@ -23,7 +23,7 @@ SHARED = {
         ParserRules PathPackets ReferenceDecoder RegisterPlace Registers Retired ExceptionTaken NumberRegister
         TimestampField TimestampState TimestampValue Field Likeness Meaning Recognised Totals Batch""".split(),
         "the part of that name that every protocol has"),
-    # Packets and elements that specifications of several units name alike, and their elements in the flow.
+    # Packets and elements that the specifications of several units name alike, and the elements for them in the flow.
     **dict.fromkeys("""
         ASync Address Atom Atoms Branch BranchAddress Context ContextId CycleCount ISync ISyncReason Vmid End Event Exception ExceptionReturn FunctionReturn
         Ignore Index Mark Outcomes Overflow Q Reached Security Source Sync Timestamp TraceInfo TraceOn Trigger Untraced

@@ -40,7 +40,7 @@ def sentences(text):
 
 
 def count(root):
-    """How many files there are; the places by folder."""
+    """The number of files, and the places by folder."""
     files, places = 0, {}
     for side in ("include", "src"):
         for path in sorted((root / side).rglob("*")):

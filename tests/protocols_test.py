@@ -18,7 +18,7 @@ import house
 REGISTRY = "src/pipeline/protocols.cc"
 SUFFIXES = {".h", ".cc", ".inc", ".def"}
 
-# Names that only one protocol has beside its namespace and headers: its unit's name, its registers, its title.
+# Names that only one protocol has, beside its namespace and headers: the name of its unit, its registers, its title.
 WORDS = {
     "pft": r"|\bPTM|\bPFT|\bETMCR\b|\bETMCCER\b|\bETMIDR\b|\bETMTRACEIDR\b|\bETMSYNCFR\b|Program Flow Trace|"
            r"Program Trace Macrocell",
@@ -26,9 +26,10 @@ WORDS = {
     "itm": r"|\bITMTCR\b|\bItmtcr\b|Instrumentation Trace Macrocell",
     "stm": r"|\bSTMTCSR\b|\bStmtcsr\b|\bSTMHEMASTR\b|System Trace Macrocell",
 }
-# To do: these are named in many places.
+# To do: these names stand in many places.
 NAMED_ELSEWHERE = {"spe", "dpu"}
-# Layers that include no header of a protocol; of the command line, the folders of commands that one unit has may.
+# Layers that include no header of a protocol; in the command line, folders of commands for one unit may include the
+# unit's headers.
 BLIND = re.compile(r"(src|include/waymark)/(answers|exports|report|cli(?!/dpu/|/spe/)|record|flow|follow|isa|image|"
                    r"capture|coresight|protocol)/")
 

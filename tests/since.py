@@ -29,8 +29,8 @@ import layers_test
 # Changes of these files concern all tests.
 EVERYTHING = re.compile(r"CMakeLists\.txt$|CMakePresets\.json$|^cmake/(?!web\.cmake|build_web\.cmake)|^scripts/(lib\.sh|test)$"
                         r"|^tests/support/|^\.ci/")
-# The layers that tests of the program concern: the first row that fits a test's name. A test without a row is always
-# chosen.
+# The layers to which tests of the program belong: the first row that fits a test's name applies. A test without a row
+# is always chosen.
 RECORDING = "core isa flow follow coresight image capture record protocol pipeline analysis"
 CONCERNS = [(re.compile(name), set(concerned.split())) for name, concerned in (
     (r"cli\.(completion|manners)$", "cli"),
@@ -76,7 +76,7 @@ SOURCE = re.compile(r"\.(cc|h|c|hpp|inc)$")
 
 
 class Change:
-    """Which layers are concerned by files that changed, and why all of them are, if so."""
+    """The layers that changed files concern, and the reason if all layers are concerned."""
 
     def __init__(self, files, table):
         self.files = sorted(files)
@@ -110,13 +110,13 @@ class Change:
 
 
 class Sources:
-    """What the sources of the test programs include, and which documents tests in Python read."""
+    """The files that sources of the test programs include, and the documents that tests in Python read."""
 
     def __init__(self, root):
         self.root = root
 
     def of_program(self, program):
-        """The sources of a test program, and the layer that it tests, if it is of one."""
+        """The sources of a test program, and the layer that it tests, if there is one."""
         name = re.sub(r"_test$", "", program)
         folder = self.root / "tests" / name
         if folder.is_dir() and any(folder.glob("*_test.c*")):
@@ -189,7 +189,7 @@ def chosen(test, change, sources):
 
 
 def read_names(files):
-    """How tests name what they read: the file, or the folder of data that it is in."""
+    """How tests name the files that they read: the file, or the folder of data that contains it."""
     return {f for f in files if f.startswith("docs/")} | {"/".join(f.split("/")[2:-1]) for f in files if f.startswith("tests/data/") and f.count("/") > 2}
 
 
@@ -261,13 +261,13 @@ def main():
         else:
             print(*needed(picked, build, targets_of(build)), sep="\n")
     else:
-        # Begin, end and stride come first: none but those listed.
+        # Begin, end and stride come first, so that only the listed tests run.
         print("0,0,0", *(t.number for t in picked), sep=",")
     return 0
 
 
 def self_test():
-    """What is chosen in a small tree, where each kind of file changed."""
+    """The tests that are chosen in a small tree, for each kind of changed file."""
     tests = [Test(i, name, command.split()) for i, (name, command) in enumerate((
         ("etm4.Decoder", "/b/bin/etm4_test --gtest_filter=Decoder.*"), ("spe_test_NOT_BUILT", ""),
         ("pipeline.Run", "/b/bin/pipeline_test"), ("differential.opencsd.Spe", "/b/bin/opencsd_test"),

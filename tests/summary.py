@@ -25,7 +25,7 @@ SHOWN_LINES = 60  # number of lines of a failed test's output
 
 
 def reason_for_skipping(output):
-    """What the test said: the text of GTEST_SKIP, or the rest of a line that begins with "SKIPPED:"."""
+    """The test's own words: the text of GTEST_SKIP, or the rest of a line that begins with "SKIPPED:"."""
     said = re.search(r"^\S+:\d+: Skipped\n(.*?)\n*^\[  SKIPPED \]", output, re.MULTILINE | re.DOTALL)
     said = said or re.search(r"^SKIPPED: *(.+)$", output, re.MULTILINE)
     return " ".join(said.group(1).split()) if said and said.group(1).strip() else "gave no reason"
@@ -36,7 +36,7 @@ class Case(collections.namedtuple("Case", "name outcome output test part", defau
 
 
 def googletest_cases(output):
-    """The cases of a GoogleTest program and how many it set out to run; none if it is another program."""
+    """The cases of a GoogleTest program and the number that it set out to run; none if it is another program."""
     began = re.search(r"^\[={10}\] Running (\d+) tests? from", output, re.MULTILINE)
     if not began:
         return [], 0
@@ -81,7 +81,7 @@ def unittest_cases(output):
 
 
 def line_cases(output):
-    """The cases of a program that reports each in a line, and how many it says there were."""
+    """The cases of a program that reports each in a line, and the number that it states."""
     said = re.search(r"^(\d+) cases, \d+ failed$", output, re.MULTILINE)
     if not said:
         return [], 0
@@ -101,8 +101,8 @@ def whole_name(test, case):
 
 
 def cases_of(test, status, output):
-    """The cases of a test as it reports them. Where it reports none, or fewer than it had, or passed for CTest what it
-    reports as failed, the test as a whole with what is wrong. Lastly the parts that it skipped."""
+    """The cases of a test as it reports them. If it reports none, or fewer than it had, or CTest counts it as passed
+    although it reports failures, the test as a whole with the reason. Lastly the parts that it skipped."""
     parts = re.findall(r"^SKIPPED: .*", output, re.MULTILINE) if status == "ok" else []
     kept = "".join(f"\n{line}" for line in re.findall(r"^kept: .*", output, re.MULTILINE))
     cases = [case._replace(test=test, output=re.sub(r"^kept: .*\n?", "", case.output, flags=re.MULTILINE).rstrip("\n") + kept)
@@ -221,7 +221,7 @@ def main(arguments):
 
 
 def self_test():
-    """What each kind of output counts as."""
+    """How each kind of output is counted."""
     def outcomes(status, output):
         return [(case.name, case.outcome) for case in cases_of("t", status, output)]
 
@@ -242,7 +242,7 @@ def self_test():
             ("ok", begin + first + second + "[       OK ] S.b/2 (3 ms)\n", [("t: S.a", "ok"), ("t: S.b/2", "ok")]),
             ("failed", begin + first + bad + end, [("t: S.a", "ok"), ("t: S.b/2", "failed")]),
             ("skipped", begin + first + skip, [("t: S.a", "ok"), ("t: S.b/2", "skipped")]),
-            # A case that ends the program; one that hides what comes behind it; a program that fails at its end.
+            # A case that ends the program; a failure that hides later output; a program that fails at its end.
             ("failed", begin + first + second + "AddressSanitizer\n", [("t: S.a", "ok"), ("t: S.b/2", "failed")]),
             ("failed", begin + second + "killed\n", [("t: S.b/2", "failed"), ("t", "failed")]),
             ("failed", begin + first + second + "[       OK ] S.b/2 (3 ms)\nLeakSanitizer\n",
@@ -252,7 +252,7 @@ def self_test():
             ("ok", "ok: a\nok: b\n2 cases, 0 failed\n", [("t: a", "ok"), ("t: b", "ok")]),
             ("failed", "ok: a\n-x\n+y\nfailed: b\n2 cases, 1 failed\n", [("t: a", "ok"), ("t: b", "failed")]),
             ("ok", "ok: a\n2 cases, 0 failed\n", [("t: a", "ok"), ("t", "failed")]),
-            # unittest: what is skipped, alone, in part, and as a whole class; what fails; what is cut short.
+            # unittest: skips alone, in part, and of a whole class; failures; output that is cut short.
             ("ok", python + end_of_unittest(2), [("t: A.test_a", "ok"), ("t: A.test_b", "ok")]),
             ("ok", python + "test_c (__main__.A.test_c)\nWhy. ... skipped \"no 'x'\"\n" + end_of_unittest(3),
              [("t: A.test_a", "ok"), ("t: A.test_b", "ok"), ("t: A.test_c", "skipped")]),
@@ -267,10 +267,10 @@ def self_test():
             ("ok", python + "test_c (__main__.A.test_c) ... skipped 'no x'\n" +
              end_of_unittest(3).replace("OK", "OK (skipped=1)"),
              [("t: A.test_a", "ok"), ("t: A.test_b", "ok"), ("t: A.test_c", "skipped")]),
-            # Without verbosity=2 the reasons of what is skipped are not in the output.
+            # Without verbosity=2 the reasons for skips are not in the output.
             ("ok", ".s\n" + end_of_unittest(2), [("t", "failed")]),
             ("ok", end_of_unittest(0), [("t", "failed")]),
-            # A part of what passed.
+            # A skipped part of a test that passed.
             ("ok", "SKIPPED: no corpus\nmore\nSKIPPED: no perf\n", [("t", "ok"), ("t", "skipped"), ("t", "skipped")]),
             ("ok", python + end_of_unittest(2) + "SKIPPED: no corpus\n",
              [("t: A.test_a", "ok"), ("t: A.test_b", "ok"), ("t", "skipped")]),

@@ -34,7 +34,7 @@ def need(tool, package):
 
 
 def findings(tidy, build, source, options=()):
-    """What clang-tidy reports of one source and the headers it includes, each with its place."""
+    """The findings of clang-tidy in one source and the headers it includes, each with its place."""
     done = subprocess.run([tidy, "-p", build, "--quiet", *options, source], capture_output=True, text=True)
     found = re.findall(r"^(/.*?:\d+:\d+: (?:warning|error): .*)$", done.stdout, re.MULTILINE)
     if done.returncode != 0 and not found:
@@ -43,7 +43,7 @@ def findings(tidy, build, source, options=()):
 
 
 def check(root, build, tidy, compiler, wanted):
-    """How many sources there are, and what is found."""
+    """The number of sources, and the findings."""
     options = {"CMAKE_CXX_COMPILER": compiler, "CMAKE_BUILD_TYPE": "Debug", "WAYMARK_TESTS": "ON", "WAYMARK_FUZZ": "ON",
                "WAYMARK_WEB": "OFF"}
     done = subprocess.run(["cmake", "-S", root, "-B", build, "-G", "Ninja", *(f"-D{k}={v}" for k, v in options.items())],

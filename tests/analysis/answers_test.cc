@@ -118,7 +118,7 @@ TEST_F(SampleAnswers, LatencyBucketsAndSaturation) {
     EXPECT_EQ(loads[3], 1U);
     EXPECT_EQ(loads[12], 2U);
     EXPECT_EQ(profile.saturated(), 2U);
-    // A larger value shows that the counters have 16 bits.
+    // two samples of the first place, one of the second
     made.samples.push_back(load(sum, 5000, 0x1000));
     made.samples.push_back(load(sum, 65535, 0x1000));
     Profile wide;
@@ -367,7 +367,7 @@ TEST_F(SampleAnswers, FalseSharingIsToldFromTrue) {
     // Both write +0.
     made.samples.push_back(store(fill, 0x20000));
     made.samples.push_back(store(fill, 0x20000, 1));
-    // One thread writes +0; another reads that, and +16 too.
+    // Both threads only read: sharing without cost. One thread alone: no sharing.
     made.samples.push_back(store(fill, 0x30000));
     made.samples.push_back(read_by(sum, 0x30000, 1, 0));
     made.samples.push_back(read_by(sum, 0x30010, 1, 0));
@@ -505,7 +505,7 @@ TEST_F(SampleAnswers, AFileWithoutTraceIsNoError) {
     const auto nothing = open_samples(folder_.write("empty", ""));
     ASSERT_FALSE(nothing);
     EXPECT_EQ(nothing.error().code, Errc::bad_format);
-    // No perf.data: the bytes of a buffer, or of something that passes for one.
+    // Not perf.data, but a buffer's bytes, or bytes that could be taken for a buffer's.
     auto bare = open_samples(folder_.write("zeros", std::string(100, 0)));
     ASSERT_TRUE(bare);
     EXPECT_TRUE(bare->bare);

@@ -70,7 +70,7 @@ TEST(CounterRuns, EventsOfSomeRunsAreScaledToAll) {
     // a had 4000 cycles, of which misses were counted in 1000 and hits in 3000.
     EXPECT_EQ(costs_of(all, "a"), (Costs{4000, 40, 400}));
     EXPECT_EQ(costs_of(all, "b"), (Costs{1000, 0, 100}));
-    // c ran where nothing counted misses: as many as of all code, 10 in 1500 cycles.
+    // c ran where no counter counted misses: it gets the rate of all code, 10 misses in 1500 cycles.
     EXPECT_EQ(costs_of(all, "c"), (Costs{100, 1, 7}));
     EXPECT_EQ(all.calls[1].calls, 4U);
     EXPECT_EQ(all.summary[0].value, "5,100");
@@ -89,7 +89,7 @@ TEST(CounterRuns, EventsOfSomeRunsAreScaledToAll) {
     EXPECT_EQ(fields(ratios->rows[1]), (std::vector<std::string>{"a", "0.09090909090909091"}));
 }
 
-// Equal runs just add up; if one run counts an event twice, the event of the other counts.
+// Equal runs are just added up; if one run counts an event twice, the other run's event counts.
 TEST(CounterRuns, TheSameEventsAddUp) {
     const Answers all = merge_counter_runs({counter_run("one", {"A0 CYCLES", "B0 CYCLES"}, {{"a", {10, 10}}}),
                                             counter_run("two", {"CYCLES"}, {{"a", {32}}}),
@@ -97,7 +97,7 @@ TEST(CounterRuns, TheSameEventsAddUp) {
     EXPECT_EQ(costs_of(all, "a"), (Costs{100, 100})) << "the second is scaled from what the first run says of it";
     EXPECT_EQ(all.metrics[0].name, "A0 CYCLES");
     EXPECT_TRUE(all.metrics[0].exact);
-    // Nothing in common: the sums of the runs that count.
+    // Without a common event, the result is the sum of the runs that count the event.
     const Answers apart = merge_counter_runs(
         {counter_run("one", {"DC_HIT"}, {{"a", {10}}}), counter_run("two", {"IC_HIT"}, {{"a", {20}}})});
     EXPECT_EQ(costs_of(apart, "a"), (Costs{10, 20}));

@@ -26,7 +26,7 @@ using dpu::Reading;
 
 using support::os5, support::user5, support::user7;
 
-/// Elements as a decoder delivers them, and the answers from them.
+/// Elements as a decoder delivers them, and the answers for them.
 class Trace : public support::DpuElements {
 public:
     explicit Trace(dpu::TraceMode mode) : DpuElements(support::dpu_setup(mode)) {
@@ -182,7 +182,7 @@ TEST(DpuTables, RowsAddUpToTheCounters) {
     EXPECT_EQ(column(tables.tasks().table, "DC_MISS").front(), "");
 }
 
-/// Figures that are estimates in one view are estimates in all views.
+/// A figure that is an estimate in one view is an estimate in all views.
 TEST(DpuAnswers, AReportIsAsExactAsItsFunctions) {
     Trace trace(dpu::TraceMode::flow);
     trace.change(ElementKind::flow, 0x1000, 0x2000, user5, 1);
@@ -294,7 +294,7 @@ TEST(DpuAnswers, AdviceFitsTheCause) {
     for (const Finding& f : a.health) EXPECT_EQ(f.todo.find("more often"), std::string::npos) << f.todo;
 }
 
-/// With any events, the tree adds up to the counters, so do counts over time, and slices stay within the bound.
+/// With any events, the tree adds up to the counters, counts over time do as well, and slices stay within the limit.
 TEST(DpuAnswers, AddUpWhatever) {
     std::mt19937 random(11);
     const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };

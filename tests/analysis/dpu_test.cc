@@ -1,4 +1,4 @@
-// To whom intervals belong (docs/spec/dpu.md, 12.1), and that every view adds up.
+// The task or function that each interval is counted for (docs/spec/dpu.md, 12.1), and that every view adds up.
 #include "waymark/analysis/dpu.h"
 
 #include <fmt/format.h>
@@ -47,7 +47,7 @@ public:
         end_without_registers();
         return run(1000);
     }
-    /// Doubts first, as in the commands. Counts from the reported end.
+    /// The same, if the unit's registers were not read at the end.
     DpuCosts& doubt(std::size_t piece = 1000) {
         DpuDoubts doubts(setup_);
         feed(doubts, piece);
@@ -57,7 +57,7 @@ public:
     }
     [[nodiscard]] const std::vector<std::uint64_t>& doubtful() const { return setup_.doubtful; }
     void end(std::uint32_t a0) { end_after(a0); }
-    /// The unit's registers are not known at one end.
+    /// Runs DpuDoubts first, as the commands do. Counts from the reported end.
     void begin_without_registers() {
         setup_.initial.reset();
         if (!readings_.empty()) readings_.front().deltas = {};
@@ -205,7 +205,7 @@ TEST(DpuCosts, AFilterComparesWhatTheRegistersSay) {
     EXPECT_TRUE(filter(both, false, false).matches(5, 7));
     EXPECT_FALSE(filter(both, false, false).matches(5, 5));
 
-    // The first interval is of a task that the filter leaves out; no stay of it is counted.
+    // The first interval belongs to a task that the filter excludes; no stay of this task is counted.
     DpuSetup first = setup(dpu::TraceMode::task);
     first.filters = {filter(data, true, false)};
     Script script(first);
@@ -276,7 +276,8 @@ TEST(DpuCosts, SamplesBeforeWhichAnotherTaskRan) {
     EXPECT_EQ(tasks(costs), (std::map<std::string, std::uint64_t>{{"<between user 5 and user 7>", 10}, {"<tail>", 5}}));
 }
 
-// No cycle is stalled unless it was counted: that shows a damaged word where its differences are small.
+// Cycles in which the core stalled are counted as cycles too: a reading with more stalls is damaged, even if its
+// differences are small.
 TEST(DpuCosts, StallsNeverExceedCycles) {
     for (const bool bounded : {true, false}) {
         DpuSetup s = setup(dpu::TraceMode::task);
@@ -339,7 +340,7 @@ TEST(DpuDoubts, TheFirstAndTheLastReadingToo) {
         EXPECT_EQ(costs.total()[0], 1005U);
         expect_reconciled(costs);
     }
-    // Nothing is known of the time after the last reading: it stays, and is reported.
+    // The time after the last reading is unknown; it remains, and is reported.
     Script script(setup(dpu::TraceMode::task));
     for (unsigned i = 0; i < 10; ++i) script.change(ElementKind::task_switch, 0x10, 0x20, user5, 100);
     script.damage(9, 0, 1U << 30);
@@ -368,7 +369,8 @@ TEST(DpuDoubts, LongIntervalsAreNoDamage) {
         {1'500'000'000, 1000, 1'200'000'000},                                // a short one between
         {1'500'000'000, 1000, 1000, 1000, 1'400'000'000},                    // more
         {1'500'000'000, 1000, 1000, 1000, 1000, 1000, 1'400'000'000},        //
-        {1'100'000'000, 1'100'000'000},                                      // little is left of them modulo 2^31
+        {1'100'000'000, 1'100'000'000},                                      // modulo 2^31 little remains of these
+                                                                             // intervals
         {1'900'000'000, 300'000'000},                                        // nor of these
         {1'500'000'000, 1'500'000'000, 1'300'000'000, 1000, 1'700'000'000},  //
     };
@@ -450,7 +452,7 @@ TEST(DpuDoubts, WhereEntriesAreMissingInALongIntervalThatIsTold) {
     EXPECT_EQ(costs.wide().lossy, 1U);
 }
 
-/// With any damage, sums are the true counts, and no row has more than its own.
+/// With any damage, sums are the true counts, and no row has more than its true count.
 TEST(DpuDoubts, SumsAreWhatWasCounted) {
     std::mt19937 random(5);
     const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
@@ -470,7 +472,7 @@ TEST(DpuDoubts, SumsAreWhatWasCounted) {
         }
         for (unsigned i = 0; i < readings; ++i)
             if (below(one_in) == 0) {
-                // A byte of a counter, by more than intervals have.
+                // A damaged byte that makes a counter's difference larger than any interval's.
                 const unsigned bit = below(31);
                 script.damage(i, below(2), 1U << bit | (bit > 22 ? below(1U << 8) << 22 : 0));
                 if (1U << bit > 4 * most) ++all;
@@ -599,7 +601,7 @@ TEST_F(Jumps, TheFunctionThatIsJumpedToIsCalled) {
     expect_reconciled(*costs);
 }
 
-// As in a buffer that wrapped: how long f ran before is not known.
+// The trace begins as in a buffer that wrapped: how long f ran before is unknown.
 TEST_F(Jumps, AFunctionThatRunsWhereTheTraceBeginsHasNoLength) {
     Script wrapped{setup(dpu::TraceMode::flow)};
     ASSERT_EQ(wrapped.code.add_image(file_.string(), 0, "/usr/lib/program"), "");
@@ -642,7 +644,7 @@ TEST_F(Jumps, AnInterruptAtABorderChangesNoCall) {
     std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> without;
     for (std::size_t where = 0; where <= run.size() + 1; ++where) {
         SCOPED_TRACE(where);
-        // At no place, behind one of the changes, behind each.
+        // No interrupt, an interrupt after one of the changes, and one after each.
         const auto interrupts = [&](std::size_t i) { return where == i + 1 || where == run.size() + 1; };
         Script each(setup(dpu::TraceMode::flow));
         ASSERT_EQ(each.code.add_image(file_.string(), 0, "/usr/lib/program"), "");
@@ -773,7 +775,7 @@ TEST_F(Turns, EachRowHasTheNamesOfItsTime) {
     take_turns(script, true);
     script.change_at(0, program, program, 1);
     call(script, 28, 1);
-    call(script, 100, 2);  // the change comes before it: the call enters the code that is there from then on
+    call(script, 100, 2);  // the change comes first: the call enters the code that is there afterwards
     call(script, 200, 4);
     const DpuCosts& out = script.finish(0);
     EXPECT_EQ(costs(out), (std::map<std::string, std::uint64_t>{
@@ -794,7 +796,8 @@ TEST_F(Turns, AnIntervalAcrossAChangeIsNobodysAlone) {
     take_turns(script, true);
     script.change_at(0, program, program, 1);
     script.change_at(64, program + 0x10, library, 2);
-    script.change_at(136, inside + 4, program + 0x14, 30);  // of the second, where the first was entered
+    script.change_at(136, inside + 4, program + 0x14, 30);  // a place in the second library, where the first library
+                                                            // was entered
     const DpuCosts& out = script.finish(0);
     EXPECT_EQ(costs(out), (std::map<std::string, std::uint64_t>{
                               {"<code not known>", 1}, {"main", 2}, {"[first.so or second.so]", 30}}));
@@ -867,7 +870,7 @@ private:
     }
 };
 
-// 7 jumps back of one run, which an interrupt cuts; then it is entered again, by a jump from behind it.
+// One run jumps back 7 times, and an interrupt divides it; then a jump from behind the loop enters it again.
 TEST(DpuCosts, AnInterruptCutsNoLoopInTwo) {
     Loops script;
     script.pair(0x3000, 0x3ff0, user5);
@@ -880,7 +883,7 @@ TEST(DpuCosts, AnInterruptCutsNoLoopInTwo) {
     EXPECT_EQ(script.runs(0x4010), "10 in 2, 2 to 8");
 }
 
-// An interrupt in the last iteration: what comes next is another run.
+// An interrupt in the last iteration: execution afterwards belongs to another run.
 TEST(DpuCosts, ALoopThatEndsBehindAnInterruptHasEnded) {
     Loops script;
     script.loop(0x4010, 4);

@@ -237,7 +237,7 @@ TEST_F(FlowToAnswers, AHandlerThatTheUnitLeftOutMayBeAnyCodeButThatOfPrograms) {
     after(p);
     for (const std::uint64_t never : {0x1010, 0x102c}) {
         EXPECT_EQ(seen(answers({p}))[never], Seen::not_observed);
-        // The handlers of programs are an operating system's, which is elsewhere.
+        // The handlers belong to an operating system, whose code is not in the programs.
         FlowAnswersOptions options;
         options.of_user_level = [never](std::uint64_t address) { return address == never; };
         EXPECT_EQ(seen(answers({p}, options))[never], Seen::not_executed);
@@ -264,7 +264,7 @@ TEST_F(FlowToAnswers, WhatLeadsToWhereFlowIsRegainedCouldHaveRunUnseen) {
     const Answers a = answers({p});
     auto is = seen(a);
     EXPECT_EQ(is[0x1030], Seen::executed);
-    // Code is only known where executed code leads: before it there is none.
+    // Only code to which executed code leads is known: there is none before it.
     EXPECT_FALSE(is.contains(0x1000));
 
     Part q;
@@ -280,7 +280,7 @@ TEST_F(FlowToAnswers, WhatLeadsToWhereFlowIsRegainedCouldHaveRunUnseen) {
     EXPECT_EQ(is[0x1008], Seen::not_executed);
 }
 
-// As of the branches before a system call that makes a thread, whose trace begins behind it.
+// The branches before a system call that makes a thread, whose trace begins after that call.
 TEST_F(FlowToAnswers, ABranchThatMayHaveRunUnseenLedNowhereThatDidNotRun) {
     Part first, second;
     for (Part* p : {&first, &second}) {
@@ -758,7 +758,7 @@ private:
         other(0x8000, End::indirect, Block::exception_return, 0);
     }
 
-    /// f from its call to its return, or until that takes too long; then trace is switched off.
+    /// Executes f from its call to its return, or until a limit; then trace is switched off.
     void run() {
         std::vector<std::uint32_t>& run = ran_.emplace_back();
         std::uint32_t first = 0, n = 0;
@@ -794,8 +794,8 @@ private:
             }
             if (steps > 150) {
                 if (first != next) emit(first, n, End::not_a_waypoint, 0, 0, false);
-                // Control came there, but no trace shows that it ran; nothing shows the target of an indirect branch or
-                // a return.
+                // Execution arrived there, but no trace shows that the code ran; nothing shows the target of an
+                // indirect branch or a return.
                 if (delivered) {
                     run.push_back(next);
                     unseen_.push_back(next);

@@ -99,7 +99,7 @@ public:
         return event(
             flow::Exception{&synthetic::exception_type(number), Address{from}, Address{vector}, flow::no_cycles});
     }
-    /// Of a program, some of which run in Hyp mode.
+    /// The context of a program; some programs run in Hyp mode.
     Flow& context(std::uint32_t id) { return event(flow::Context{true, id % 2 == 0, id, {}}); }
     Flow& gap() { return event(Gap{{10}, {20}, GapReason::reserved_header}); }
     Flow& on(flow::TraceOnReason reason) { return event(flow::TraceOn{reason}); }
@@ -112,7 +112,7 @@ private:
     std::vector<Element> elements_;
 };
 
-/// Names consecutive ranges like a decoder that knows them: equal ranges get equal names at any place.
+/// Names consecutive ranges as a decoder does that recognises repeats: equal ranges get equal names everywhere.
 class Repeats {
 public:
     explicit Repeats(std::uint64_t seed) : seed_(seed) {}
@@ -121,7 +121,7 @@ public:
         std::size_t end = 0;
         for (std::size_t i = 0; i < ranges.size(); i = std::max(i + 1, end)) {
             std::vector<std::uint32_t> edges;
-            // The first range decides how many are taken together, or none.
+            // The first range decides how many are taken together, if any.
             const std::size_t most = mix(ranges[i].edge, seed_) % 8 * 4;
             for (end = i; end < ranges.size() && edges.size() < most; ++end) {
                 const bool amid = end > i && std::any_of(events.begin(), events.end(),
@@ -350,7 +350,8 @@ TEST_F(Calls, ATailCallLiesOnTheFunctionThatJumpedAndReturnsWithIt) {
     flow.ret(at('d', 4), 3).plain(at('a', 4), 5);
     EXPECT_EQ(run(flow), "a 0/6; a.b 1/1; a.b>c 1/2; a.b>c>d 1/4; a.b>c>d.e 1/1");
     EXPECT_NE(sums.find("way 1 4352 0 1 8 0"), std::string::npos) << sums;  // the cost of the whole call of b
-    EXPECT_NE(sums.find("way 3 4608 0 1 7 0"), std::string::npos) << sums;  // its part from the jump to c on
+    EXPECT_NE(sums.find("way 3 4608 0 1 7 0"), std::string::npos) << sums;  // the part of the call's cost from the jump
+                                                                            // to c on
     EXPECT_NE(sums.find("way 5 4864 0 1 5 0"), std::string::npos) << sums;
 }
 
@@ -388,7 +389,7 @@ TEST_F(Calls, OfManyTailCallsOnOneAnotherTheLastReplaceEachOther) {
 TEST_F(Calls, ABlockThatGoesOnIntoTheNextFunctionIsPartOfBoth) {
     // b has two instructions before c begins, and c returns for both.
     flow.call(at('a'), at('b', 0xf8)).ret(at('b', 0xf8), 5).plain(at('a', 4));
-    // The whole of c lies between, and the last of the three calls.
+    // All of c, and the last of the three calls, are between them.
     flow.call(at('a', 8), at('b', 0xfc))
         .call(at('b', 0xfc), at('e'), 66)
         .ret(at('e'))
@@ -469,7 +470,7 @@ TEST_F(Calls, ACoroutineGoesOnWhereItGaveWay) {
 }
 
 TEST_F(Calls, CoroutinesThatTakeTurnsGoOnEach) {
-    // a → c → d → a by b, round and round.
+    // a → c → d → a by way of b, several times.
     const auto turn = [&](char from, std::uint64_t offset) { flow.call(at(from, offset), at('b')).ret(at('b')); };
     turn('a', 0);
     turn('c', 0);
@@ -664,12 +665,12 @@ TEST_F(Calls, UnwindingWithoutSymbolsGoesOnInTheNextFrame) {
 TEST_F(Calls, WhatPassesBetweenCallAndReturnIsTheCalls) {
     flow.call(at('a'), at('b')).call(at('b'), at('c')).ret(at('c'), 5).ret(at('b', 4), 2).plain(at('a', 4));
     run(flow);
-    EXPECT_NE(sums.find("way 1 4352 0 1 8 0"), std::string::npos) << sums;  // 1 and 2 of b, 5 of c
+    EXPECT_NE(sums.find("way 1 4352 0 1 8 0"), std::string::npos) << sums;  // 1 and 2 instructions of b, 5 of c
     EXPECT_NE(sums.find("way 3 4608 0 1 5 0"), std::string::npos) << sums;
 }
 
 TEST_F(Calls, ADeepStackForgetsItsLowestFrames) {
-    // Calls in turns, so that they are no direct recursion.
+    // Calls alternate, so that they are no direct recursion.
     for (int i = 0; i < 20; ++i) flow.call(i % 2 == 0 ? at('a') : at('b'), i % 2 == 0 ? at('b') : at('a'));
     for (int i = 0; i < 20; ++i) flow.ret(i % 2 == 0 ? at('a', 4) : at('b', 4));
     flow.plain(at('a', 4));
@@ -817,7 +818,7 @@ void compare_parts(std::uint64_t seed, FlowCalls::Limits limits) {
     consume(one, program, flow.elements(), 0, all);
     one.finish();
 
-    // What comes in order may be taken as one, forks' parts may not.
+    // A part in order may be applied as one repeat, parts of forks may not.
     limits.repeats.eager = true;
     Repeats repeats(seed);
     for (unsigned round = 0; round < 4; ++round) {
@@ -1144,7 +1145,7 @@ TEST(FlowRepeats, AtTheirLimitsTooTheyGiveWhatStepByStepGives) {
 
 // ---- a thread in several sources
 
-/// A function that calls itself is one node, at any depth: the nodes that are kept must not exceed the limit.
+/// A function that calls itself is one node at any depth: the stored nodes must not exceed the limit.
 TEST(FlowRepeats, ForgetTheLowestFramesAsStepByStep) {
     std::uint64_t repeated = 0;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
@@ -1163,7 +1164,7 @@ TEST(FlowRepeats, ForgetTheLowestFramesAsStepByStep) {
     EXPECT_GT(repeated, 20U);
 }
 
-/// Answers of one thread: the tree, or what each function sums up to in it, then edges and exceptions.
+/// Answers of one thread: the tree, or the sum of each function in the tree, then edges and exceptions.
 std::string answers_text(const std::vector<FlowStream>& streams, bool tree) {
     Answers answers;
     fill_flow_answers(answers, streams, {});
@@ -1213,7 +1214,7 @@ TEST(FlowSources, OfOneThreadMakeOneTree) {
     }
     for (const auto& sink : sinks) sink->finish();
     EXPECT_EQ(answers_text(streams, true),
-              // From call to return: of the first call of b, 13 instructions in three sources.
+              // The first call of b, from its call to its return: 13 instructions in three sources.
               "* 0/0\n"
               "*.a 0/2\n"
               "*.a.b 2/5\n"
@@ -1372,8 +1373,8 @@ public:
 private:
     struct Frame {
         std::string function;
-        std::uint64_t returns_to{};  // 0: the first of a thread
-        bool tail = false;           // returns together with the frame below
+        std::uint64_t returns_to{};  // 0: the first frame of a thread
+        bool tail = false;           // this frame returns together with the frame below
     };
     struct Thread {
         std::vector<Frame> stack;
@@ -1382,7 +1383,7 @@ private:
     std::string any_function() { return std::string(1, static_cast<char>('a' + random_.below(14))); }
     static std::uint64_t begin(const std::string& function) { return Program::at(function[0]); }
 
-    /// This number of instructions of the function on top.
+    /// Executes this number of instructions of the topmost function.
     void work(Thread& t, std::uint32_t n) {
         all += n;
         delivered[t.stack.back().function].self += n;

@@ -56,7 +56,7 @@ public:
             for (const std::uint32_t n : ran)
                 if (!reached.contains(n)) left.insert(n);
             if (left.empty()) break;
-            // The lowest node of a cycle to which no other remaining node leads.
+            // The lowest node of a cycle to which no remaining node outside the cycle leads.
             for (const std::uint32_t n : left) {
                 bool first = true;
                 for (const std::uint32_t other : left)
@@ -163,7 +163,7 @@ TEST(FindLoops, GivesThoseOfTheDefinition) {
                 ASSERT_EQ(loop.head, same->head) << which;
             else
                 ASSERT_TRUE(same->entries.contains(loop.head)) << which;
-            // The jump back that is furthest down.
+            // The jump back that is at the highest address.
             std::uint32_t tail = 0;
             for (const CodeFlow& f : code.flows)
                 if (f.to == loop.head && nodes.contains(f.from)) tail = std::max(tail, f.from);
@@ -210,7 +210,7 @@ TEST(FindLoops, WhereTraceBeganWithinALoopIsNoEntry) {
 }
 
 TEST(FindLoops, ThousandsWithinOneAnother) {
-    // k-th header k leads on; from the middle all lead back.
+    // k-th header: header k leads on; from the middle, all nodes lead back.
     constexpr std::uint32_t depth = 12000;
     LoopCode code{.instructions = 2 * depth, .begins = {0}};
     for (std::uint32_t n = 0; n + 1 < 2 * depth; ++n) code.flows.push_back({n, n + 1, 1});

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 class SourceTexts : public testing::Test {
 protected:
-    /// Why the file is refused; empty: it was read, or is not there.
+    /// The reason why the file is refused; empty: it was read, or does not exist.
     std::string refused(const fs::path& file, std::vector<fs::path> roots = {}) {
         answers::Answers a;
         a.sources.push_back({file.string(), {}});

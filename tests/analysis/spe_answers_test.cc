@@ -224,7 +224,7 @@ TEST_F(SpeAnswers, Health) {
     for (const Finding& f : a.health) EXPECT_NE(f.severity, Finding::Severity::good);
 }
 
-/// Many short stays are put together, so that no more than the bound are left, and every one is counted.
+/// Many short stays are merged, so that the number of slices stays within the limit and every stay is counted.
 TEST_F(SpeAnswers, SlicesAreBounded) {
     SpeFile made;
     made.switches = 500;

@@ -132,7 +132,7 @@ TEST(Account, APartBeforeOfAKnownSizeHidesThatCodeAlone) {
               "not traced: what ran before main, where the recording began (98,213 instructions)");
     add(account, account);
     EXPECT_EQ(completeness(account).hides, Hides::reachable);
-    // Together with one of which it is not known, it is not known.
+    // If the size of one row is unknown, the size of the sum is unknown.
     add(account, {.reason = AccountReason::before_start, .of = std::string(at_main)});
     EXPECT_EQ(completeness(account).hides, Hides::anything);
 }

@@ -109,7 +109,7 @@ Buffer joined(std::initializer_list<Buffer> parts) {
     for (const Buffer& part : parts) out.insert(out.end(), part.begin(), part.end());
     return out;
 }
-// By hand, after the document and not by the writer: a capture `c` of one metric.
+// The bytes alone could agree if writer and reader both forgot the same field.
 Buffer head() { return section("head", 0, 1, joined({{1}, text_column("capture", {"c"})})); }
 Buffer metrics() { return section("metrics", 0, 1, joined({{1}, text_column("name", {"n"})})); }
 
@@ -205,7 +205,7 @@ TEST(AnswersFile, NamesOfInlinedCallsAreStoredOnce) {
     for (std::size_t i = 0; i < 9; ++i) {
         EXPECT_EQ(read->inlined[i].name.str(), i % 2 == 0 ? name : "other");
         EXPECT_EQ(read->inlined[i].linkage_name.str(), i % 2 == 0 ? "" : "linkage");
-        // One text in memory, too.
+        // Equal names are one text in memory, too.
         EXPECT_EQ(read->inlined[i].name.str().data(), read->inlined[i % 2].name.str().data());
     }
 }
@@ -231,7 +231,7 @@ TEST(AnswersFile, NamesOfInlinedCallsThatAreNotThereAreDamage) {
 }
 
 TEST(AnswersFile, OtherVersions) {
-    // What a later one adds is passed over, what it leaves out has its default.
+    // Columns that a later version adds are skipped; columns that it leaves out have their defaults.
     const Buffer later = section("weather", 0, 1, joined({{1}, text_column("sky", {"blue"})}));
     const Buffer images =
         section("images", 0, 1, joined({{2}, text_column("name", {"p"}), text_column("colour", {"red"})}));
@@ -239,7 +239,7 @@ TEST(AnswersFile, OtherVersions) {
     ASSERT_TRUE(read) << read.error().message;
     EXPECT_EQ(read->images[0].name, "p");
     EXPECT_EQ(read->images[0].build_id, "");
-    // Unless it cannot be done without.
+    // Columns that are marked as necessary are not skipped.
     const auto needed = read_answers(
         file_of({head(), metrics(), section("weather", 1, 1, joined({{1}, text_column("sky", {"blue"})}))}), "file");
     ASSERT_FALSE(needed);
@@ -265,7 +265,7 @@ TEST(AnswersFile, SaysWhatIsWrong) {
     const Buffer lines{1, 6, 's', 'o', 'u', 'r', 'c', 'e', 4, 1, 7};
     EXPECT_NE(why(file_of({head(), metrics(), section("lines", 0, 1, lines)})).find("does not exist"),
               std::string::npos);
-    // More rows than there are values, and a number that is too large for its meaning.
+    // 16 MiB of zeros need a few hundred bytes when compressed, and would become a gigabyte of rows.
     const Buffer names = joined({{1}, text_column("name", {"p"})});
     EXPECT_NE(why(file_of({head(), metrics(), section("images", 0, 2, names)})).find("images"), std::string::npos);
     EXPECT_NE(why(file_of({head(), metrics(), section("images", 0, std::uint64_t{1} << 60, names)})).find("images"),
@@ -275,7 +275,7 @@ TEST(AnswersFile, SaysWhatIsWrong) {
 }
 
 TEST(AnswersFile, DoesNotUnpackWithoutEnd) {
-    // 16 MiB of nothing take a few hundred bytes, and would be a gigabyte of rows.
+    // Damage with correct checksums: every index in the rows that were read leads to a row.
     Buffer table{1, 4, 't', 'e', 'x', 't', 2, 0x80, 0x80, 0x80, 0x08};
     const std::size_t zeros = std::size_t{1} << 24;
     table.resize(table.size() + zeros);
@@ -300,7 +300,7 @@ TEST(AnswersFile, DamageIsSaid) {
     }
 }
 
-/// Damage whose checksums are right: no index in the rows that are read leads nowhere.
+/// No function that uses the rows may crash.
 TEST(AnswersFile, WhatIsWrongBehindRightChecksumsIsBounded) {
     std::size_t read_all = 0, refused = 0;
     for (std::uint64_t seed = 0; seed < sized(200U, 40U); ++seed) {
@@ -327,7 +327,7 @@ TEST(AnswersFile, WhatIsWrongBehindRightChecksumsIsBounded) {
         const auto read = read_answers(file_of(sections), "file");
         ++(read ? read_all : refused);
         if (!read) continue;
-        // Nothing that uses them may fall over.
+        // Programs are searched by these identifiers, and files are named after them.
         static_cast<void>(function_costs(*read));
         static_cast<void>(inlined_costs(*read));
         static_cast<void>(written(merged(std::array{&*read, &*read})));
@@ -336,7 +336,7 @@ TEST(AnswersFile, WhatIsWrongBehindRightChecksumsIsBounded) {
     EXPECT_GT(refused, 0U);
 }
 
-/// Programs are looked for by these, and files named after them.
+/// Merges any two of the remaining answers until one is left.
 TEST(AnswersFile, IdentifiersAreChecked) {
     const auto wrong = [](auto&& change) {
         Answers a;
@@ -380,7 +380,7 @@ TEST(MergedAnswers, AreTheSameBytesByAnyTree) {
         std::vector<const Answers*> all;
         for (const Answers& a : leaves) all.push_back(&a);
         const Buffer at_once = written(merged(all));
-        // Any two of what is left, until one is.
+        // Half of the sums also pass through a file.
         std::vector<Answers> left = leaves;
         while (left.size() > 1) {
             const auto take = [&] {

@@ -39,7 +39,7 @@ Answers random_answers(std::uint64_t seed) {
         const auto function = static_cast<Index>(a.functions.size());
         const Index image = random.below(2), source = random.below(2);
         a.functions.push_back({"f" + std::to_string(number), "", image, 0x1000 + 0x100 * number, 0x100});
-        // The same place in both images would be two functions: each has its own name here.
+        // Each function has its own name here: the same place in both images would be two functions.
         a.functions.back().name += a.images[image].name;
         Index inlined = none;
         std::uint64_t sum = 0;
@@ -64,7 +64,7 @@ Answers random_answers(std::uint64_t seed) {
             i.function = function;
             i.source = source;
             i.line = 1;
-            // What an instruction is of does not change from capture to capture.
+            // An instruction belongs to the same function in each capture.
             i.times = 1 + random.below(100);
             i.costs = costs(i.times);
             sum += i.times;
@@ -90,7 +90,7 @@ std::string place(const Answers& a, const InlineFrame& frame) {
            std::to_string(frame.line);
 }
 
-/// All answers, by name: the order of tables is none.
+/// All answers, by name, since the order of rows in tables does not matter.
 std::multimap<std::string, std::string> delivered(const Answers& a) {
     std::multimap<std::string, std::string> out;
     const auto costs = [&](const Costs& c) {
@@ -161,7 +161,7 @@ TEST(Merging, SaysWhereSomeHaveRangesAlone) {
     for (const Answers& sum : {merged(full, ranges), merged(ranges, full), merged(merged(full, ranges), full),
                                merged(full, merged(ranges, ranges)), merged(merged(full, full), ranges)})
         EXPECT_EQ(said(sum), 1);
-    // The account says it, so that gates, tables and the page do; the size is that of the files without functions.
+    // The account states it, and so do gates, tables and the page; the size is the size of the files without functions.
     full.account = {{.reason = AccountReason::decoded, .instructions = 60}};
     ranges.account = {{.reason = AccountReason::decoded, .instructions = 14}};
     EXPECT_FALSE(is_part_of_run(merged(ranges, ranges).account));
@@ -199,7 +199,7 @@ TEST(Merging, SaysWhereSomeHaveRangesAlone) {
     EXPECT_EQ(merged(full, ranges).calls.size(), merged(full, full).calls.size());
 }
 
-/// An input of a sum, and what it says of each of four instructions of three images, whether it lists them or not.
+/// An input of a sum, and its statement on each of four instructions of three images, whether it lists them or not.
 struct Seeing {
     Answers answers;
     std::map<std::string, Seen> says;
@@ -359,7 +359,8 @@ TEST(Merging, CostsOfInlinedCodeAddUpToAll) {
     }
 }
 
-// Captures with and without a metric: each is kept apart in the sum, in any order, and what only some count says so.
+// Captures with and without a metric: the sum keeps the two sets apart, in any order, and states which captures count
+// the metric.
 TEST(Merging, WhatOnlySomeCountIsScaledAndSaysSo) {
     const auto one = [](const char* capture, std::vector<Metric> metrics, const std::vector<Costs>& costs) {
         Answers a;
@@ -410,7 +411,7 @@ TEST(Merging, WhatOnlySomeCountIsScaledAndSaysSo) {
         EXPECT_EQ(sum.summary.front().value, "1,100");
         EXPECT_EQ(sum.summary.front().note, "in 3 captures");
     }
-    // All count the same: nothing is kept apart.
+    // All captures count the same metrics: the sum has one set.
     const Answers same = merged(a, a);
     EXPECT_FALSE(have_sets(same.metrics));
     EXPECT_TRUE(same.metrics[1].exact && same.metrics[1].note.empty() && same.metrics[1].set.empty());
@@ -467,7 +468,7 @@ TEST(MergedTimelines, AreThoseOfAFewCaptures) {
     EXPECT_EQ(t.axis.unit, "ns");
     EXPECT_EQ(t.axis.begin, 0U);
     ASSERT_EQ(t.tracks.size(), 3 * most_samples);
-    // Those of the least hashes; each begins at 0, below a track of its own.
+    // The timelines of the captures with the smallest hashes; each begins at 0, below its own track.
     std::vector<std::pair<std::uint64_t, std::string>> expected;
     for (unsigned n = 0; n < 40; ++n)
         if (n % 10 != 0) expected.emplace_back(sample_order(captures[n].capture), captures[n].capture);
@@ -491,7 +492,7 @@ TEST(MergedTimelines, AreThoseOfAFewCaptures) {
     EXPECT_EQ(std::count_if(sum.health.begin(), sum.health.end(),
                             [](const Finding& f) { return f.what.starts_with("The timeline is a sample"); }),
               1);
-    // One capture has no more detail than it would have among others, and two of one name are both there.
+    // A capture alone has the same detail as among others, and two captures with one name are both kept.
     const Answers large = with_timeline("large", 0, 10000);
     EXPECT_LE(merged(std::array{&large}).timeline.slices.size(), 2000U);
     const Answers one = with_timeline("same", 0, 5), other = with_timeline("same", 0, 6);
@@ -576,12 +577,12 @@ TEST(MergedFindings, AreSaidOnceWhateverTheirNumbers) {
     EXPECT_EQ(all[0].captures, 2U);
     EXPECT_EQ(all[1].what, "execution went to 0x4a10");
     EXPECT_EQ(all[2].what, "execution went to 0x10.");
-    // Numbers of names are part of them.
+    // Numbers that are part of a name stay in it.
     EXPECT_EQ(all[3].what, "libc.so.6 was not found.");
     EXPECT_EQ(all[4].what, "libc.so.7 was not found.");
     const Answers two = merged(std::array{&a, &b}), three = merged(std::array{&two, &a});
     EXPECT_EQ(three.health[0].captures, 3U);
-    // A prefix alone is not a number.
+    // The prefix 0x without digits is not a number.
     const Answers e = with({"execution went to 0x"}), f = with({"execution went to 12"});
     EXPECT_EQ(merged(std::array{&e, &f}).health.size(), 2U);
 }
@@ -607,12 +608,12 @@ TEST(InlineFrames, FromTheInnermostLineToTheFunction) {
     EXPECT_EQ(place(a, frames[1]), "middle@b.h:5");
     EXPECT_EQ(place(a, frames[2]), "outer@a.c:12");
     const auto costs = inlined_costs(a);
-    ASSERT_EQ(costs.size(), 2U);  // nothing of `middle` itself ran
+    ASSERT_EQ(costs.size(), 2U);  // `middle` executed no instruction of its own
     EXPECT_EQ(costs[0].self, Costs{5});
     EXPECT_EQ(costs[1].name, "inner");
     EXPECT_EQ(costs[1].self, Costs{10});
     EXPECT_EQ(costs[1].places, 2U);
-    // An index that leads nowhere is no frame.
+    // An index without a row is not a frame.
     i.inlined = 77;
     EXPECT_EQ(inline_frames(a, i).size(), 1U);
 }

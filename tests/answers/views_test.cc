@@ -279,7 +279,7 @@ TEST(Views, ComparisonOfACaptureWithItself) {
     EXPECT_EQ(cell(more->view, 0, "exceeds").field(), "true");
 }
 
-/// A capture with given functions: name, linkage name, image, cost, and other columns.
+/// A capture with the given functions: name, linkage name, image, cost, and other columns.
 struct Code {
     std::string name, linkage_name;
     Index image;
@@ -308,7 +308,7 @@ Answers named_program(std::string capture, const std::string& file, const std::s
                        {"memcpy@plt", "memcpy@plt", 1, 70},
                        {"memcpy", "memcpy", 1, 1000}});
 }
-/// The same without symbols.
+/// The same program without symbols.
 Answers stripped_program(std::string capture, const std::string& file, const std::string& build, std::uint64_t area) {
     return capture_of(std::move(capture), {{file, "/tmp/" + file, build}, {"libc.so", "/lib/libc.so", "cc"}},
                       {{file + "+0x100?", "", 0, 100},
@@ -330,13 +330,13 @@ TEST(DiffView, AFunctionWhoseNameOneSideLacksIsNotJudged) {
     DiffOptions options;
     options.only = {"area"};
     options.threshold_each = 100;
-    for (const char* file : {"app", "app3"}) {  // with any name of the file
+    for (const char* file : {"app", "app3"}) {  // under any name of the file
         const auto view = compare(before, stripped_program("new", file, "b2", 60), options);
         ASSERT_TRUE(view);
         EXPECT_TRUE(said(view->view, bad).starts_with("functions of app")) << said(view->view, bad);
         EXPECT_NE(said(view->view, bad).find("new knows no names for 9"), std::string::npos) << said(view->view, bad);
     }
-    // Among several files unlike the other side's, each may have it.
+    // If several files differ from those of the other side, each of them may contain the function.
     Answers after = stripped_program("new", "tool", "b2", 60);
     after.images.push_back({"other.so", "/lib/other.so", "dd"});
     after.functions.push_back({"other", "other", 2, 0x9000, 4, none, 0, false});
@@ -344,7 +344,7 @@ TEST(DiffView, AFunctionWhoseNameOneSideLacksIsNotJudged) {
     const auto several = compare(before, after, options);
     ASSERT_TRUE(several);
     EXPECT_TRUE(said(several->view, bad).starts_with("functions of app cannot")) << said(several->view, bad);
-    // Where all names are known, the function is gone.
+    // If all names are known, a missing function is gone.
     const Answers gone = capture_of("gone", before.images, {{"main", "main", 0, 100}, {"memcpy", "memcpy", 1, 1000}});
     const auto without = compare(before, gone, options);
     ASSERT_TRUE(without);
@@ -364,14 +364,14 @@ TEST(DiffView, CodeWithoutNamesIsPairedAsItsImagesAre) {
         changes[cell(builds->view, i, "function").field()] = cell(builds->view, i, "change").field();
     EXPECT_EQ(changes["(no symbol) in app-1.0"], "5");
     EXPECT_EQ(changes.size(), 3U);
-    // Files without build IDs are compared by places, as where they have one name.
+    // Files without build IDs are compared by addresses, as are files with one name.
     const auto places =
         compare(stripped_program("old", "s_a", "", 20), stripped_program("new", "s_b", "", 25), options);
     ASSERT_TRUE(places);
     EXPECT_EQ(said(places->view, bad), "");
     EXPECT_EQ(cell(places->view, 0, "function").field(), "s_a+0x1c0?");
     EXPECT_EQ(cell(places->view, 0, "change").field(), "5");
-    // Two programs that both have names, and not the same ones, are not one.
+    // Two programs that both have names, but different ones, are not the same program.
     const Answers other =
         capture_of("other", {{"tool", "", "e5"}}, {{"tool_a", "tool_a", 0, 100}, {"tool_b", "b", 0, 9}});
     const auto unlike = compare(named_program("old", "app", "a1", 20), other, options);
@@ -460,7 +460,7 @@ TEST(DiffView, WithinALimitOfAllCodeThatCannotBeComparedNothingIsLeftToJudge) {
     EXPECT_FALSE(is_bad([](DiffOptions& o) { o.threshold = 10.5; }, before, after));
     EXPECT_TRUE(is_bad([](DiffOptions& o) { o.threshold_count = 124; }, before, after));
     EXPECT_FALSE(is_bad([](DiffOptions& o) { o.threshold_count = 125; }, before, after));
-    // A function's own growth is entirely unknown, also where its image has few names on both sides.
+    // If the image has few names on both sides, the growth of the function itself is unknown.
     EXPECT_TRUE(is_bad([](DiffOptions& o) { o.threshold_each = 1e6; }, before, after));
     Answers half = before;
     half.functions[0].linkage_name.clear();
@@ -484,14 +484,15 @@ TEST(DiffView, OneRowOfSeveralFunctionsHidesNoGrowthUnderStrict) {
     EXPECT_NE(said(view(false, each), warning).find("cannot be compared function by function"), std::string::npos);
     EXPECT_NE(said(view(true, each), bad).find("(--strict)"), std::string::npos);
     EXPECT_EQ(said(view(true, each), note).find("no function"), std::string::npos);
-    // No function grew by more than the limit in all.
+    // No function grew by more than the limit in total.
     EXPECT_EQ(said(view(true, [](DiffOptions& o) { o.threshold_count = 115; }), bad), "");
     EXPECT_NE(said(view(true, [](DiffOptions& o) { o.threshold_count = 114; }), bad), "");
     EXPECT_EQ(said(view(true, [](DiffOptions& o) { o.threshold_each = 0, o.least = 126; }), bad), "");
 }
 
 TEST(DiffView, FilesThatHaveTheSameSymbolsLackNone) {
-    // `area` is exported by both; without it, less of the image has a name.
+    // Both builds export `area`; its cost decides how much of the image has a name. `symbols`: whether the file has the
+    // symbols of all functions.
     const auto library = [](const char* capture, const char* build, std::uint64_t area, bool symbols) {
         Answers a = capture_of(capture, {{"lib.so", "/lib/lib.so", build}},
                                {{"lib.so+0x100?", "", 0, 100}, {"area", "area", 0, area}, {"old", "old", 0, 5}});
@@ -539,7 +540,8 @@ TEST(DiffView, FunctionsOfOneNameAreComparedEachWithItself) {
     EXPECT_EQ(said(compare(capture("old", "a1", 20, false), capture("new", "a1", 20, false), options)->view, bad), "");
 }
 
-/// Two images whose names and builds are of a version; both have `each` and the functions of every program.
+/// Two images whose names and builds contain a version number; both have `each` and the functions that every program
+/// has.
 Answers program_and_library(const std::string& version, std::uint64_t in_program, std::uint64_t in_library) {
     return capture_of(version,
                       {{"app-" + version, "/tmp/app", "a" + version}, {"lib-" + version, "/tmp/lib", "b" + version}},
@@ -574,7 +576,7 @@ TEST(DiffView, ImagesThatWereRenamedTogetherArePairedByWhatIsMostAlike) {
 }
 
 TEST(DiffView, OfAnImageThatOneSideHasAloneNothingOfOthersIsChosen) {
-    // Nothing is alike except functions of every program, and `each`.
+    // Only `each` and the functions that every program has are alike.
     const Answers before = program_and_library("1", 20, 900);
     Answers after = program_and_library("2", 40, 30);
     for (Function& f : after.functions)
@@ -601,7 +603,7 @@ TEST(DiffView, CodeWithoutNamesOfImagesThatNothingPairsIsNotJudged) {
     EXPECT_TRUE(said(apart->view, bad).starts_with("functions of plug.so, tool cannot be compared"))
         << said(apart->view, bad);
     EXPECT_EQ(said(apart->view, bad).find("grew"), std::string::npos) << said(apart->view, bad);
-    // A version is no other name.
+    // Another version number does not make another name.
     const auto version = compare(before, capture("new", "app-1.1", "libx-1.1.so"), options);
     ASSERT_TRUE(version);
     EXPECT_EQ(said(version->view, bad), "");
@@ -733,7 +735,7 @@ TEST(Views, OwnCodeThatMayHaveRunBeforeMainFailsStrictCoverage) {
     a.account.back().instructions = 98213;
     EXPECT_EQ(fails(a), "");
     a.account.back().instructions.reset();
-    // Without --strict, the account states it alone.
+    // Without --strict, only the account states it.
     options.strict = false;
     EXPECT_EQ(fails(a), "");
     // For a limit, code that was not observed counts as not run.
@@ -746,7 +748,7 @@ TEST(Views, OwnCodeThatMayHaveRunBeforeMainFailsStrictCoverage) {
     for (Instruction& i : seen.instructions) i.seen = Seen::executed;
     for (Branch& b : seen.branches) b.seen_taken = b.seen_not_taken = Seen::executed;
     EXPECT_EQ(fails(seen), "");
-    // Code of the system is not the program's own.
+    // Code of the system does not count as the program's own.
     for (Image& image : a.images) image.path = image.recorded = "/usr/lib/" + image.name;
     EXPECT_EQ(fails(a), "");
 }
@@ -824,7 +826,7 @@ std::string document() {
     return out;
 }
 
-/// f calls g twice and h once, an exception interrupts the second g, and trace was lost in the third call of f.
+/// f calls g twice and h once, an exception interrupts the second call of g, and trace was lost in the third call of f.
 Answers single_calls() {
     Answers a;
     a.capture = "calls";
@@ -982,7 +984,7 @@ TEST(Interval, IsThatOfWilson) {
         EXPECT_NEAR(found.low, low, 1e-4);
         EXPECT_NEAR(found.high, high, 1e-4);
     };
-    // As tables have them.
+    // These are values from published tables.
     is(wilson_95(5, 10), 0.2366, 0.7634);
     is(wilson_95(1, 10), 0.0179, 0.4042);
     is(wilson_95(0, 10), 0, 0.2775);
@@ -1377,7 +1379,7 @@ TEST(DiffView, SaysWhatWasNotTracedOfOneSideAlone) {
         EXPECT_NE(doubt.find("of new alone: "), std::string::npos) << doubt;
         EXPECT_EQ(said(compare(after, after, options)->view, Finding::Severity::warning), "");
     }
-    // What happened by itself depends on the run.
+    // Events that happen by chance depend on the run.
     after.account = {{.reason = AccountReason::held}};
     EXPECT_EQ(said(compare(before, after, options)->view, Finding::Severity::warning).find("alone"), std::string::npos);
 }

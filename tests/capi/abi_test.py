@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from scratch import Folder  # noqa: E402
 
-# Structures that come in arrays, or that programs provide: what is here of them never changes.
+# Structures that come in arrays, or that programs provide: the members listed here never change.
 STRUCTURES = ["wm_block", "wm_range", "wm_event", "wm_packet", "wm_executed", "wm_operation", "wm_event_count",
               "wm_eonce_item"]
 

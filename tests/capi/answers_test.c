@@ -26,7 +26,7 @@ static uint64_t sum_of(const wm_answers* answers, const char* name, const char* 
     return sum;
 }
 
-/* Functions with their costs: sort.elf has these names, and QEMU executed so many instructions (truth.txt). */
+/* Functions with their costs: sort.elf has these names, and truth.txt states how many instructions QEMU executed. */
 static void functions_have_costs(const wm_answers* answers) {
     wm_table* table = NULL;
     OK(wm_answers_table(answers, "functions", &table, error));

@@ -55,9 +55,9 @@ static void decodes_to_the_truth(const char* folder) {
     wm_close(capture);
 }
 
-/* Rooms for ranges, and what batches said of them. */
+/* Memory for ranges, and the statements of batches about them. */
 struct kept {
-    size_t room_ranges; /* 0: as many as are asked for */
+    size_t room_ranges; /* 0: the requested number */
     size_t most_rooms;
     wm_range* rooms[600];
     size_t room_sizes[600], room_count;
@@ -299,7 +299,7 @@ static int one_sample(const wm_sample_batch* batch, void* user_count) {
     return 0;
 }
 
-/* A bare profiling buffer: the option protocol says so, since its bytes do not. */
+/* A bare profiling buffer, whose protocol is given as an option, since its bytes do not show it. */
 static void a_profiling_buffer_has_samples(void) {
     /* A record by the description of packets: address, operation type, total latency, events, end. */
     static const unsigned char record[] = {0xb0, 0x10, 0x20, 0x40, 0x00, 0x00, 0x00, 0x00, 0x80, 0x49,

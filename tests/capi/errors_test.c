@@ -48,9 +48,9 @@ static void files(void) {
     FAILS(WM_USAGE, "protocol", wm_open(at("examples/sort/capture/trace.bin"), NULL, &capture, error));
     /* Options are called as wm_options_set knows them. */
     FAILS(WM_USAGE, "the option protocol", wm_open(at("examples/sort/capture/trace.bin"), NULL, &capture, error));
-    /* The head of a perf.data file, and nothing of it. */
+    /* The head of a perf.data file without the rest. */
     FAILS(WM_BAD_FORMAT, "header is cut", wm_open_memory("PERFILE2", 8, "perf", NULL, &capture, error));
-    /* Messages have the name that was given, not a path of ours. */
+    /* Messages contain the given name, not a path inside Waymark. */
     const char text[] = "this is a text and contains no trace\n";
     FAILS(WM_USAGE, "some text", wm_open_memory(text, sizeof text - 1, "some text", NULL, &capture, error));
     const unsigned char damaged[] = "WMANSWER\001\000\000\000damaged";

@@ -26,7 +26,7 @@ def truth(name):
 
 
 def run(name, *arguments, frees=True, **more):
-    """frees: at its end; examples do not when they report an error."""
+    """frees memory at its end; the examples do not when they report an error."""
     under = []
     if VALGRIND:
         under = [*VALGRIND, "-q", "--error-exitcode=9", "--errors-for-leak-kinds=all",

@@ -1,7 +1,7 @@
-/* Bytes that are fed as they come: whatever the chunks, what is delivered is what the whole file gives. */
+/* Bytes that are fed as they arrive: with any chunks, the decoder delivers what the whole file gives. */
 #include "check.h"
 
-/* How many places are cut at: fewer with sanitizers, as in support/sanitized.h, which is C++. */
+/* Number of places at which the input is cut: fewer with sanitizers, as in support/sanitized.h, which is C++. */
 enum { MOST_CUTS =
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
            200
@@ -104,7 +104,7 @@ static void all_chunkings(enum framing framing, const unsigned char* bytes, size
     wm_close(capture);
 }
 
-/* The bytes of the source with the trace ID 0x10, out of aligned frames: docs/spec/pft.md, 6.1. */
+/* Chunks of 1 to 40 bytes, then a cut at every place of the beginning, or at places spread over the whole. */
 static unsigned char* unframed(const unsigned char* frames, size_t size, size_t* out_size) {
     unsigned char* out = malloc(size);
     CHECK(out != NULL);
@@ -141,7 +141,7 @@ static int count_ranges(const wm_flow_batch* batch, void* user) {
     return 0;
 }
 
-/* What is fed comes out at once, not at the end. */
+/* Fed bytes are decoded at once, not at the end. */
 static void is_live(const unsigned char* bytes, size_t size) {
     wm_options* options = options_for(FRAMED);
     wm_capture* capture = NULL;

@@ -11,7 +11,7 @@ RECIPE = re.compile(r"^## (\d+)\. [^\n]*\n(.*?)^```(c|cpp|python)\n(.*?)^```\n\n
 
 
 def recipes(document):
-    """(number, language, code, what it prints) of each."""
+    """(number, language, code, printed text) of each recipe."""
     return [(int(number), language, code, printed)
             for number, _, language, code, printed in RECIPE.findall(pathlib.Path(document).read_text())]
 
@@ -26,7 +26,7 @@ def one_program(document):
         body = "\n".join(line for line in lines if not line.startswith("#include"))
         bodies.append(f"namespace recipe_{number} {{\n{body.replace('int main()', 'int run()')}\n}}\n")
         cases.append(f"        case {number}: return recipe_{number}::run();\n")
-    # Functions but main return nothing by themselves.
+    # Functions other than main return nothing by themselves.
     bodies = [re.sub(r"\n}\n}\n$", "\n    return 0;\n}\n}\n", body) for body in bodies]
     return ("\n".join(sorted(includes | {"#include <cstdlib>"})) + "\n\n" + "\n".join(bodies) +
             "\nint main(int argc, char** argv) {\n    switch (argc > 1 ? std::atoi(argv[1]) : 0) {\n" + "".join(cases) +

@@ -136,7 +136,7 @@ static void spe_samples(void) {
     FAILS(WM_USAGE, "0 to 3", wm_unit_signal(unit, "exception_level", 4, error));
     FAILS(WM_USAGE, "kind", wm_unit_retire(unit, &(wm_operation){.pc = 4, .kind = 9}, 1, sizeof(wm_operation), error));
     wm_unit_free(unit);
-    /* After reset nothing is enabled; each function says which field it is. */
+    /* After reset nothing is enabled; each function names the field that says so. */
     OK(wm_unit_new("spe", NULL, &unit, error));
     const char* why = NULL;
     OK(wm_unit_decide(unit, "ProfilingBufferEnabled", NULL, 0, NULL, &why, error));
@@ -221,7 +221,7 @@ static void dpu_fields(void) {
     write_all(unit, names, counts);
     OK(wm_unit_run(unit, 6, NULL, 0, NULL, error));
     CHECK(value_of(unit, "DP_MR") == 9);
-    /* 1 clears a flag, and leaves the other. */
+    /* Writing 1 clears a flag; the other flag stays. */
     OK(wm_unit_write(unit, "DP_MR.DRCB0", 1, error));
     OK(wm_unit_run(unit, 1, NULL, 0, NULL, error));
     CHECK(value_of(unit, "DP_MR") == 1 && level_of(unit, "interrupt0") == 1);
@@ -246,7 +246,7 @@ static void dpu_fields(void) {
     OK(wm_unit_write(unit, "DP_TC.GLOBAL", 0, error));
     OK(wm_unit_run(unit, 1, NULL, 0, NULL, error));
     CHECK(value_of(unit, "DP_TC.TMPDIS") == 1 && value_of(unit, "DP_TC.GLOBAL") == 0);
-    /* The write before last is over: the next one starts from what the unit has. */
+    /* The write before last has taken effect: the next write starts from the unit's present value. */
     OK(wm_unit_write(unit, "DP_TC", 0x00200084, error));
     OK(wm_unit_run(unit, 1, NULL, 0, NULL, error));
     OK(wm_unit_write(unit, "DP_TC.GLOBAL", 1, error));
@@ -255,7 +255,7 @@ static void dpu_fields(void) {
     wm_unit_free(unit);
 }
 
-/* What include/waymark.h calls WM_USAGE. */
+/* Mistakes for which include/waymark.h promises WM_USAGE. */
 static void refusals(void) {
     const uint64_t wide = (uint64_t)1 << 32;
     wm_unit* unit = NULL;
@@ -281,7 +281,7 @@ static void refusals(void) {
     FAILS(WM_USAGE, "supervisor",
           wm_unit_run(unit, 1, NULL, 0, &(wm_eonce_item){.kind = "rte", .supervisor = 2}, error));
     FAILS(WM_USAGE, "reserved", wm_unit_run(unit, 1, NULL, 0, &(wm_eonce_item){.kind = "rte", .reserved = {1}}, error));
-    /* Several mistakes: the first, and how many more. */
+    /* Several mistakes: the message names the first, and the number of the others. */
     for (int i = 0; i < 1000; ++i) OK(wm_unit_write(unit, "DP_CA0C", (uint64_t)1 << 31 | 1, error));
     FAILS(WM_USAGE, ", and 999 more; the cycles ran", wm_unit_run(unit, 1, NULL, 0, NULL, error));
     wm_unit_free(unit);
@@ -308,7 +308,7 @@ static void operations_of_other_versions(void) {
     OK(wm_unit_write(unit, "PMSFCR_EL1.FL", 1, error));
     OK(wm_unit_decide(unit, "CollectRecord", &longer.known, sizeof longer, &answer, NULL, error));
     CHECK(strcmp(answer, "TRUE") == 0);
-    /* Without its latency it is 0. */
+    /* If its latency is not given, it is 0. */
     OK(wm_unit_decide(unit, "CollectRecord", &longer.known, offsetof(wm_operation, total_latency), &answer, NULL,
                       error));
     CHECK(strcmp(answer, "FALSE") == 0);

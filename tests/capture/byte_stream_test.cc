@@ -131,7 +131,7 @@ TEST(ByteFile, UnpackedFilesAreBounded) {
             const auto stream = open_bytes(path);
             return spooled(**stream, "zeros", nullptr, most);
         };
-        // Whatever its size, or in proportion to it.
+        // Within the limit by size, or within the limit in proportion.
         EXPECT_TRUE(unpacked({bytes.size(), 1}).has_value());
         EXPECT_TRUE(unpacked({1, bytes.size() / packed.size() + 2}).has_value());
         const auto refused = unpacked({bytes.size() / 2, 16});
@@ -281,7 +281,7 @@ TEST(ByteStream, NoPermission) {
     EXPECT_NE(refused.error().message.find("no permission"), std::string::npos);
 }
 
-/// Standard input for the length of a test.
+/// Replaces standard input for the duration of a test.
 class WithInput {
 public:
     explicit WithInput(const std::filesystem::path& file) : kept_(::dup(STDIN_FILENO)) {
@@ -329,7 +329,7 @@ TEST(ByteStream, Concatenation) {
     EXPECT_EQ(concatenate({folder.path() / "missing", first}).error().code, Errc::not_found);
 }
 
-// The recording of a unit that was programmed to trace nothing lacks nothing.
+// The recording of a unit that was programmed to trace nothing is complete.
 TEST(ByteStream, ABufferToWhichNothingWasWrittenIsRead) {
     const TemporaryFolder folder;
     Buffer buffer{.name = "ETB", .length = 0};

@@ -188,7 +188,7 @@ TEST(DpuFolder, Problems) {
           "vtb.bin has 96 bytes, but the buffer from DP_TSA to DP_TEA has 128: it is cut",
           "c/gone.bin: there is no such file", "does not give the initial values"})
         EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
-    // They are known: none.
+    // All events are known, so none is named.
     EXPECT_EQ(all.find("the events that were driven"), std::string::npos) << all;
     EXPECT_EQ(read->dpu_base, 0xFFF0A000U);
     EXPECT_EQ(read->registers.size(), 3U);

@@ -30,9 +30,9 @@ TEST(NotPermitted, OtherTextsSayNothing) {
          {""s, "NIDEN=0\n"s, "waymark-not-permitted 3\nNIDEN=0\n"s, "waymark-not-permitted 1\nNID\0EN=0\n"s,
           "waymark-not-permitted 1\n\x1b[2J\n"s, "\nwaymark-not-permitted 1\nNIDEN=0\n"s})
         EXPECT_TRUE(read_not_permitted(text).empty()) << text;
-    // A line that was cut is still a line.
+    // A line without its end is still a line.
     EXPECT_EQ(read_not_permitted("waymark-not-permitted 1\n\nNIDEN=0"), std::vector<NotPermitted>{{"NIDEN=0"}});
-    // What is no size belongs to the reason.
+    // Text that is not a size belongs to the reason.
     for (const std::string line : {"NIDEN=0 (instructions=1)", "NIDEN=0 (instructions=, ranges=1)",
                                    "NIDEN=0 (instructions=1, ranges=-1)", " (instructions=1, ranges=1)"})
         EXPECT_EQ(read_not_permitted("waymark-not-permitted 2\n" + line), std::vector<NotPermitted>{{line}});

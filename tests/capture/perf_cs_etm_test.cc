@@ -1,5 +1,5 @@
-/// perf.data with CoreSight trace (docs/spec/perf-cs-etm.md): metadata of every version, to whom bytes belong, and
-/// which file was mapped when.
+/// perf.data with CoreSight trace (docs/spec/perf-cs-etm.md): metadata of every version, the thread that bytes belong
+/// to, and which file was mapped when.
 #include "waymark/capture/perf_cs_etm.h"
 
 #include <fmt/format.h>
@@ -244,8 +244,8 @@ TEST(CsRings, TraceIsMissingBetweenRanges) {
     EXPECT_EQ(text,
               "1000 1016 none 1032 "  // one after another, with an empty one between
               "1064- "                // no AUX record for 16 bytes of the ring
-              "1080- 1096- 1112 "     // the collision may have lost what is before it and behind it
-              "none 1128- "           // so may an empty one
+              "1080- 1096- 1112 "     // the collision may have lost bytes before and after it
+              "none 1128- "           // an empty record may have lost bytes, too
               "none 1144 2000- "      // bytes inside the range are not in the file
               "none ");
 }
@@ -505,11 +505,11 @@ TEST(CsCapture, IdsOfTheKernelReplaceThoseOfTheMetadata) {
     f.w.auxtrace_info(cs_etm_info({etmv4_block(0), etmv4_block(1)}));
     f.w.aux({0, 16, 0, {}}, {1, 1, 0, 100, 1});
     f.trace(0, 0, std::vector<std::uint8_t>(16));
-    // Behind the record that it describes.
+    // The record follows the trace that it describes.
     f.w.hardware_id(0x33, {1, 1, 1, 200, 1});
     const auto capture = capture_of(f.done());
     ASSERT_TRUE(capture.has_value()) << capture.error().message;
-    // The unit of CPU 0 has no ID by the kernel, so it sent nothing.
+    // The kernel gave the unit of CPU 0 no ID, so the unit sent nothing.
     ASSERT_EQ(capture->sources.size(), 1U);
     EXPECT_EQ(capture->sources[0].name, "cpu1");
     ASSERT_EQ(capture->cores.size(), 1U);
@@ -630,7 +630,7 @@ TEST(Simpleperf, AnIndexWithoutCount) {
     auto data = read_perf_data(*byte_file_from_memory(with));
     ASSERT_TRUE(data.has_value());
     EXPECT_FALSE(data->index_without_count);
-    // The index is the last section: the count goes, and its length in the table.
+    // The index is the last section: its number of entries is removed, and its length in the table.
     std::vector<std::uint8_t> without = with;
     without.erase(without.end() - 24, without.end() - 16);
     std::uint64_t data_at = 0, data_bytes = 0;
@@ -648,7 +648,8 @@ TEST(Simpleperf, AnIndexWithoutCount) {
 TEST(Simpleperf, SplitRecordsAndSizesOf32Bits) {
     File f;
     f.w.auxtrace_info(cs_etm_info({etmv4_block(0)}));
-    // A COMM record in two parts, each of which has the low half of its size where others have all of it.
+    // A COMM record in two parts; in each part, the low half of the size stands where other records have the whole
+    // size.
     std::vector<std::uint8_t> comm(24);
     const std::uint32_t fields[] = {3, 24U << 16, 9, 9};
     std::memcpy(comm.data(), fields, sizeof fields);

@@ -75,7 +75,7 @@ TEST(PerfCsEtmWriter, Terms) {
     EXPECT_EQ(all.event(), "cs_etm/branch_broadcast,cycacc,contextid,timestamp,retstack/u");
     EXPECT_EQ(CsEtmTerms{}.event(), "cs_etm//u");
     EXPECT_EQ(CsEtmTerms{}.config2(), 0U);
-    // The identifier of a configuration in the upper half; any number but 0.
+    // The upper half has the identifier of a configuration: any number but 0.
     CsEtmTerms strobed;
     strobed.window = 5000, strobed.period = 10000;
     EXPECT_NE(strobed.config2() >> 32, 0U);

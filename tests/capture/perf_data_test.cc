@@ -324,7 +324,7 @@ TEST(SpeInfo, ReadsEachForm) {
     EXPECT_EQ(simpleperf->form, SpeInfo::Form::simpleperf);
     EXPECT_EQ(simpleperf->pmu_type, 9U);
     EXPECT_EQ(simpleperf->cpus.at(4).midr, 0x410fd4d0U);
-    // As many blocks as the header says, and no fewer because of another word.
+    // The number of blocks that the header states, even if another word is different.
     const auto two = spe_info({AuxtraceInfo::arm_spe, {2, 4, 1, 2, magic, 0, 1, 7, magic, 1, 1, 8, magic, 2, 1, 9}});
     ASSERT_TRUE(two.has_value()) << two.error().message;
     EXPECT_EQ(two->pmu_type, 1U);

@@ -1,5 +1,5 @@
-/// Each field of the records and features of perf.data is where docs/spec/spe.md, 5.2, and docs/spec/perf-cs-etm.md,
-/// section 3.1, have it: fields that are written one by one are read one by one.
+/// Each field of the records and features of perf.data is at the place that docs/spec/spe.md, 5.2, and
+/// docs/spec/perf-cs-etm.md, section 3.1, give: fields that are written one by one are read one by one.
 #include <gtest/gtest.h>
 
 #include <initializer_list>
@@ -133,7 +133,7 @@ TEST(PerfFields, TheTrailerIsThatOfItsEvent) {
         w.hardware_id(1, {12, 13, 1, 5000, 0});
         w.hardware_id(2, {12, 13, 1, 5000, 1});
         w.hardware_id(3, {});
-        // For an event that the file does not have.
+        // For an event that the file does not contain.
         w.record(Type::aux_output_hw_id, 0, Fields{}.words({4, 7, 8, 9, 10, 11, 99}).bytes);
     });
     ASSERT_EQ(data.hardware_ids.size(), 4U);
@@ -185,7 +185,7 @@ TEST(PerfFields, EachOfTheDescription) {
     EXPECT_TRUE(late.late_time_conversion);
 }
 
-// Bytes of a header and of records at the places where perf has them (docs/spec/perf-cs-etm.md, 3.1).
+// Bytes of a header and of records at the places that docs/spec/perf-cs-etm.md, 3.1, gives.
 TEST(PerfFields, WhatIsWrittenAtTheEdges) {
     ByteCollector out;
     PerfWriter writer(out, {event(10)});
@@ -195,7 +195,7 @@ TEST(PerfFields, WhatIsWrittenAtTheEdges) {
     // cap_user_time_zero, without which the others mean nothing, and cap_user_time_short.
     EXPECT_EQ(out.bytes()[at + 48], 1);
     EXPECT_EQ(out.bytes()[at + 49], 1);
-    // The last feature of a word of the header, and the first of the next.
+    // The last feature in a word of the header, and the first in the next word.
     writer.feature(static_cast<Feature>(63), {1});
     writer.feature(static_cast<Feature>(64), {1});
     const auto front = writer.finish();
@@ -207,7 +207,7 @@ TEST(PerfFields, WhatIsWrittenAtTheEdges) {
     EXPECT_EQ(said(data), "");
 }
 
-// A count and as many words; a count that is too large does not lead beyond the feature.
+// A number, followed by that number of words; a number that is too large does not lead beyond the feature.
 TEST(PerfFields, ACommandLineThatIsCut) {
     const PerfData data = made({event(10)}, [](PerfWriter& w) {
         w.feature(Feature::command_line, Fields{}.number(9, 4).counted("perf", 8).counted("list", 8).bytes);
@@ -402,7 +402,7 @@ TEST(BranchEntries, EachFieldIsReadAsItWasWritten) {
     check([](BranchEntry& e) { e.speculation = Speculation::right_path; });
     check([](BranchEntry& e) { e.new_type = 15; });
     check([](BranchEntry& e) { e.privilege = 7; });
-    // And where Linux has it: bits 0 to 3 are flags, then cycles, type, speculation, new type and privilege.
+    // The fields as Linux has them: bits 0 to 3 are flags, then cycles, type, speculation, new type and privilege.
     const auto bytes = encode_branch_entry({.mispredicted = true,
                                             .aborted = true,
                                             .cycles = 0x102,

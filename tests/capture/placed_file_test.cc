@@ -1,4 +1,4 @@
-/// Files and folders that are moved into place: the old one or the new one is there, whole, and nothing else.
+/// Files and folders that are moved into place: either the old one or the new one is there, complete, and nothing else.
 #include "waymark/capture/placed_file.h"
 
 #include <gtest/gtest.h>
@@ -128,7 +128,7 @@ TEST(PlacedFile, RefusesInputsAndWhatIsNoFile) {
 TEST(TemporaryName, RemovesWhatKilledProcessesLeft) {
     const TemporaryFolder folder;
     const fs::path place = folder.path() / "out";
-    // No process has this number; process 1 is there.
+    // No process has this number; process 1 exists.
     for (const char* name : {"out.999999999-0.part", "out.999999999-17.part", "out.1-0.part", "out.999999999.part",
                              "out.-1.part", "out.999999999-.part", "out.9999999990-0.part", "out.x9-0.part",
                              "out.99-9-9.part", "out.999999999-0", "other.999999999-0.part"})

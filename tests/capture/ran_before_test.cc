@@ -71,7 +71,7 @@ TEST(RanBefore, ASnapshotHoldsIt) {
     EXPECT_EQ(wrong_in_it(*killed), 0);
     // A capture that begins where the run does has nothing before.
     EXPECT_EQ(ran_before(*read("", to_text(some_code()))), std::nullopt);
-    // Other bytes, or another number of them, are of another recording.
+    // Other bytes, or another number of bytes, belong to another recording.
     RanBefore other = some_code();
     for (const RanBefore::Trace& trace : {RanBefore::Trace{16, 1}, {15, other.trace.sum}}) {
         other.trace = trace;
@@ -82,7 +82,7 @@ TEST(RanBefore, ASnapshotHoldsIt) {
     const auto damaged = read(begins, "waymark-before 2\n");
     EXPECT_EQ(ran_before(*damaged), std::nullopt);
     EXPECT_EQ(wrong_in_it(*damaged), 1);
-    // What is there and cannot be read is no missing file.
+    // A file that exists and cannot be read is not a missing file.
     for (const bool is_folder : {true, false}) {
         std::filesystem::remove(folder.path() / ran_before_file);
         if (is_folder)

@@ -30,7 +30,7 @@ Octets random_bytes(unsigned seed, std::size_t count) {
     return out;
 }
 
-/// A line that sends characters after an idle time; without its stop bit each character is bad.
+/// A line that sends characters after an idle time; if it sends no stop bit, each character is bad.
 Level uart(const Octets& bytes, double samples_per_bit, bool stop = true) {
     Level out;
     double at = 0;
@@ -86,7 +86,7 @@ struct Session {
     std::vector<std::pair<std::string, Level>> lines{};  ///< by channel: its name, what it carries
     unsigned unit_bytes = 1;
     std::string rate = "24 MHz";
-    unsigned parts = 0;  ///< number of files with samples; 0: one that is not called a part
+    unsigned parts = 0;  ///< number of files with samples; 0: one file, whose name is not that of a part
     std::string metadata{}, version = "2";
 
     [[nodiscard]] std::string described() const {
@@ -185,7 +185,7 @@ TEST_F(Sigrok, AUartOnAnyChannel) {
         EXPECT_EQ(found.lines, "SWO");
         EXPECT_EQ(found.sample_rate, 24e6);
         EXPECT_NEAR(found.samples_per_bit, samples_per_bit, samples_per_bit / 100);
-        // The line does not change after the stop bit of the last one.
+        // After the stop bit of the last character, the line does not change.
         EXPECT_EQ(found.characters, sent.size() - 1);
         EXPECT_EQ(found.bad_characters, 0U);
         EXPECT_TRUE(found.others.empty());
@@ -215,18 +215,18 @@ TEST_F(Sigrok, TheLineThatIsNamedForIt) {
     EXPECT_EQ(found.others, (std::vector<std::string>{"UART TX", "channel 2"}));
     session.lines[2].first = "pin TDO";
     EXPECT_EQ(wiring(session).lines, "pin TDO");
-    // The one with the most characters, among those that are named and among those that are not.
+    // The line with the most characters is used, among named lines and among lines without a name.
     session.lines[1].first = "SWO of the other core";
     EXPECT_EQ(wiring(session).lines, "SWO of the other core");
     session.lines[2].first = session.lines[1].first = "x";
     EXPECT_EQ(wiring(session).lines, "UART TX");
-    // Named first, and later others with more.
+    // A line named for serial wire output, and later lines with more characters.
     session = {{{"SWO", uart(few, 9)}, {"UART TX", uart(many, 5)}}};
     EXPECT_EQ(wiring(session).lines, "SWO");
 }
 
 TEST_F(Sigrok, CharactersWithoutAStopBitAreCounted) {
-    // One in 150, which are allowed; and all.
+    // One bad character in 150, which is allowed; and all of them.
     Octets sent = random_bytes(6, 300);
     Level line = uart(sent, 8);
     const Level bad = uart({0x35}, 8, false);
@@ -278,7 +278,7 @@ TEST_F(Sigrok, NamesOfAPort) {
     EXPECT_TRUE(kind("TRACECLK", "TRACED0", "TRACED1"));
     EXPECT_TRUE(kind("trace clock", "d0", "d1"));
     EXPECT_TRUE(kind("TRACECLK", "data 0", "data 1"));
-    // Another clock comes first; lines are numbered from 0 on, and named for data.
+    // Another clock comes first; data lines are numbered from 0 and named as data.
     EXPECT_FALSE(kind("CLK", "TRACED0", "TRACED1"));
     EXPECT_FALSE(kind("TRACECLK", "TRACED1", "TRACED2"));
     EXPECT_FALSE(kind("TRACECLK", "TRACED", "TRACED"));
@@ -416,7 +416,7 @@ TEST(UartLine, SpikesAndTheFirstIdleTime) {
     const auto take = [&](bool high, std::uint64_t first, std::uint64_t end) {
         line.take({high ? 4U : 0U, first, end}, [&](std::uint8_t byte) { got.push_back(byte); });
     };
-    // Low from the beginning on is no character.
+    // A line that is low from the beginning sends no character.
     take(false, 0, 200);
     take(true, 200, 300);
     // A start bit is low in its middle.
@@ -431,7 +431,7 @@ TEST(UartLine, SpikesAndTheFirstIdleTime) {
     EXPECT_TRUE(got.empty());
     take(true, 595, 596);
     EXPECT_EQ(got, Octets{0x01});
-    // Without a stop bit, the next one begins after the line was high.
+    // Without a stop bit, the next character begins after the line was high.
     take(false, 600, 700);
     take(false, 700, 720);
     EXPECT_EQ(line.bad_characters(), 1U);

@@ -698,7 +698,7 @@ TEST(SnapshotWriter, ReadsBackEqual) {
     ASSERT_TRUE(again.has_value()) << again.error().message;
     EXPECT_EQ(listed(again->problems), "");
     EXPECT_EQ(*again, capture);
-    // A dump of every space has none.
+    // The dump of every space has no key `space`.
     std::ifstream in(folder.path() / "a.ini");
     const std::string text{std::istreambuf_iterator<char>(in), {}};
     EXPECT_NE(text.find("space=EL1N\n"), std::string::npos);

@@ -270,8 +270,8 @@ std::vector<Line> from_ours(const std::vector<Element>& elements, const Source& 
     return out;
 }
 
-/// OpenCSD walks up to an exception's return address also where it does not know where execution is, from the last
-/// address it knew (quirk): those elements of OpenCSD are removed.
+/// OpenCSD walks up to an exception's return address even if the place of execution is unknown, from the last known
+/// address (quirk): these elements of OpenCSD are removed.
 void drop_stale_walks(const std::vector<Line>& ours, std::vector<Line>& theirs, Quirks& quirks) {
     std::size_t k = 0;  // in ours
     for (std::size_t i = 0; i < theirs.size() && k < ours.size(); ++i, ++k) {
@@ -361,9 +361,9 @@ TEST_P(Etm4Flow, ElementsAreEqual) {
         drop_stale_walks(ours, theirs, quirks);
         drop_outcomes(ours);
         drop_outcomes(theirs);
-        // Its memory is not the code that ran: ours reports branches without a condition that were not taken, and
-        // addresses that nothing leads to, and gives up there; OpenCSD goes on. tests/golden/conformance.tsv has how
-        // far both agree.
+        // The memory of this capture is not the code that ran: our decoder reports unconditional branches that were not
+        // taken, and addresses to which nothing leads, and stops there; OpenCSD continues. tests/golden/conformance.tsv
+        // states how far both agree.
         if (name == "etmv4-juno_r1_1")
             quirks["places where flow contradicts the image: OpenCSD goes on"] += theirs.size();
         else
@@ -433,14 +433,14 @@ Extents lost_bytes(const std::vector<Item>& items, const Config& config,
     return out;
 }
 
-/// Left over when decoding ends: its place says nothing about the place of the end.
+/// An element that was left over when decoding ended: its place does not show the place of the end.
 bool is_of_the_end(const Element& e) {
     return e.kind == Kind::gap || e.kind == Kind::atoms ||
            (e.kind == Kind::mark && static_cast<flow::Mark::Kind>(e.a) == flow::Mark::Kind::uncommitted);
 }
 
-/// Elements at or after `from`, with offsets counted from there. Contexts are reported when they change, and a
-/// beginning where none was known: both depend on earlier trace, as does a time that goes back.
+/// Elements at or after `from`, with offsets counted from there. Contexts that are reported because they changed, and a
+/// beginning where no context was known, depend on earlier trace; so does a time that goes back.
 std::vector<Element> elements_from(const std::vector<Element>& elements, std::uint64_t from) {
     std::vector<Element> out;
     for (Element e : elements) {
@@ -465,7 +465,8 @@ bool begins(const std::vector<Item>& items, std::uint64_t at, std::string_view k
 
 class Damaged : public Etm4Flow {
 protected:
-    /// A whole decode by the reference: fast equal, lost bytes exact. `items`: of the same bytes.
+    /// A complete decode by the reference decoder: the fast decoder agrees, and lost bytes are exact. `items`: packets
+    /// and gaps of the same bytes.
     [[nodiscard]] std::vector<Element> decode(Bytes bytes, const std::vector<Item>& items) {
         std::vector<Element> elements = test::decode<ReferenceDecoder>(bytes, config_, *memory_);
         const auto fast = test::decode<Decoder>(bytes, config_, *memory_, 1 + random_() % 64);
@@ -482,8 +483,8 @@ protected:
         EXPECT_EQ(reported, lost_bytes(items, config_, contradicted));
         return elements;
     }
-    /// Where the state of a decoder that was lost is complete again: an address and a context after the Trace Info at
-    /// or after `from`, where a packet begins.
+    /// The place at which the state of a decoder that lost the trace is complete again: an address and a context after
+    /// the Trace Info at or after `from`, where a packet begins.
     [[nodiscard]] static std::optional<std::uint64_t> complete_at(const std::vector<Item>& items, std::uint64_t from) {
         bool info = false, context = false, address = false;
         for (const Item& item : items) {
@@ -586,7 +587,7 @@ TEST_P(Damaged, IsRightAgainAfterTheNextSync) {
             const std::vector<Element> elements = decode(bytes, items);
             if (HasFailure()) FAIL() << "damage " << n << " of period " << first;
             ++tried;
-            // Damage may reach into the first sound period, and never through it.
+            // Damage may reach into the first sound period, but not beyond it.
             const std::size_t reached = begins(items, sound[0], ASync::info.name) ? 0 : 1;
             const std::size_t good = sound[reached];
             ASSERT_TRUE(begins(items, good, ASync::info.name)) << "damage " << n << " of period " << first;
@@ -758,8 +759,8 @@ void expect_opencsd_agrees(const Config& config, Bytes bytes, const synthetic::M
     }
     Theirs theirs = opencsd_elements(config, bytes, memory);
     ASSERT_TRUE(theirs.other.empty()) << theirs.other.front();
-    // A count that commits a part of the waiting elements lies behind that part (docs/spec/etm4.md); OpenCSD places it
-    // behind all of them. So the counts are compared apart from the rest, each in its order.
+    // A count that commits a part of the waiting elements follows this part (docs/spec/etm4.md); OpenCSD places it
+    // after all waiting elements. So counts are compared separately, each kind in its order.
     if (config.max_speculation != 0) {
         const auto take_counts = [](std::vector<std::string>& lines) {
             const auto counts = std::stable_partition(lines.begin(), lines.end(),
@@ -770,7 +771,7 @@ void expect_opencsd_agrees(const Config& config, Bytes bytes, const synthetic::M
         };
         std::vector<std::string> our_counts = take_counts(ours);
         const std::vector<std::string> their_counts = take_counts(theirs.lines);
-        // Counts at the end go with the elements that OpenCSD loses there.
+        // Counts at the end are lost together with the elements that OpenCSD loses there.
         ASSERT_LE(their_counts.size(), our_counts.size());
         our_counts.resize(their_counts.size());
         ASSERT_EQ(our_counts, their_counts);

@@ -142,7 +142,8 @@ private:
     /// OpenCSD keeps bits 63:32 of a 32-bit address only while the last context is AArch64 (quirk).
     void address(Row& row, const SentAddress* sent, const Meaning& m) {
         std::uint64_t value = m.address->address.value;
-        // The quirk's result persists in OpenCSD's history, so a copy of that history is kept beside ours.
+        // The quirk's result remains in OpenCSD's address history, so this class keeps a copy of that history beside
+        // ours.
         if (sent != nullptr) {
             KnownAddress place = theirs_.complete(*sent);
             if (sent->bytes == 4 && !sf_) place.address.value &= 0xffffffffU;
@@ -377,7 +378,7 @@ TEST_P(Etm4Golden, PacketsAreEqual) {
         for (Gap& gap : rows.gaps)
             gap = {{stream.offsets[gap.first.value]}, {stream.offsets[gap.end.value - 1] + 1}, gap.reason};
         const std::vector<Row> packets = without_gaps(theirs, rows.gaps, quirks);
-        // What is wrong with the bytes is at their ends only.
+        // Only bytes at the ends of a stream are in gaps.
         for (const Gap& gap : rows.gaps)
             EXPECT_TRUE(gap.reason == GapReason::unsynchronised || gap.reason == GapReason::incomplete_packet ||
                         gap.reason == GapReason::padding)
@@ -428,9 +429,8 @@ std::vector<std::uint64_t> syncs_of(const std::vector<Item>& items) {
 }
 
 // A stretch of a capture of up to four periods from one A-sync to the next, with bytes changed, lost or added in the
-// first: every byte is in a packet or a gap, and from the third A-sync on all is as it was. (The second may be half
-// eaten by a packet that the damage made too long.) WAYMARK_DAMAGES=10000 in the environment tries 10,000 of each
-// source.
+// first period: every byte is in a packet or a gap, and from the third A-sync on the packets are unchanged. (The second
+// A-sync may be partly consumed by a packet that the damage lengthened.)
 TEST_P(Etm4Golden, IsRightAgainAfterDamage) {
     const char* const wanted = std::getenv("WAYMARK_DAMAGES");
     const unsigned damages = wanted != nullptr ? static_cast<unsigned>(std::atoi(wanted)) : sized(60U, 20U);
@@ -474,7 +474,7 @@ TEST_P(Etm4Golden, IsRightAgainAfterDamage) {
             ASSERT_EQ(found, expected) << "damage " << n;
             ++resynchronised;
         }
-        // Cut anywhere in the first period: what is whole stays, the rest is one gap.
+        // Cut anywhere in the first period: whole packets remain, the rest is one gap.
         const Bytes piece = whole.subspan(syncs[0], syncs[1] - syncs[0]);
         const std::vector<Item> items = items_of(piece, *source.config);
         for (std::size_t cut = 0; cut < std::min<std::size_t>(piece.size(), 300); ++cut) {
@@ -736,8 +736,8 @@ std::vector<Row> opencsd_packets(const Config& c, Bytes bytes) {
     return theirs.rows;
 }
 
-/// Generated streams leave out what OpenCSD 1.3.3 does not know at all, and contexts that announce an identifier of no
-/// bytes: it takes one byte more for those (quirk).
+/// Generated streams omit packets that OpenCSD 1.3.3 does not know, and contexts that announce an identifier of no
+/// bytes: OpenCSD reads one byte too many for those (quirk).
 bool known_to_opencsd(const Packet& packet, const Config& config) {
     const auto announces_nothing = [&](const ContextFields& c) {
         return (c.has_vmid && config.vmid_bytes == 0) || (c.has_context_id && config.context_id_bytes == 0);

@@ -157,7 +157,8 @@ Meaning meaning(const Line& line) {
                     .exception_return = restores_state,
                     .function_return = pops && !restores_state};
     }
-    // Of all instructions with a destination, the architecture lets these have pc; for others it is UNPREDICTABLE.
+    // Among all instructions with a destination register, the architecture permits pc only for these; for others it is
+    // UNPREDICTABLE.
     if (first != "pc") return {};
     if (is(op, "ldrt")) return {.waypoint = Waypoint::indirect};
     if (is(op, "ldr"))
@@ -237,7 +238,7 @@ private:
     std::size_t instructions_ = 0;
 };
 
-/// A name for a file that is gone afterwards; tests may run at the same time.
+/// The name of a temporary file, which is removed afterwards; tests may run at the same time.
 struct TemporaryFile {
     explicit TemporaryFile(const char* what)
         : path(testing::TempDir() + "waymark_isa_objdump_" + what + '_' + std::to_string(getpid())) {}
@@ -272,7 +273,7 @@ public:
         EXPECT_EQ(instructions_, program.instructions()) << "objdump's output was not understood, or misaligned";
     }
 
-    /// Every instruction is the same or allowed to differ, and each allowance is needed.
+    /// Every instruction is the same or permitted to differ, and each exception is needed.
     void report() const {
         std::printf("%zu instructions, %zu of them waypoint instructions\n", instructions_, waypoints_);
         for (std::size_t i = 0; i < uses_.size(); ++i) {
@@ -363,7 +364,7 @@ TEST_F(Compare, SweepOfT32) {
             for (const std::uint32_t middle : Values{0x0, 0x8, 0xb, 0xf})
                 for (const std::uint32_t low : Values{0x00, 0x1f, 0x95})
                     program.t32(first, top << 12 | middle << 8 | low);
-    // First halfwords whose second decides: all of its values.
+    // First halfwords whose second halfword decides: all values of the second halfword.
     for (const std::uint32_t first : Values{0xe810, 0xe8bd, 0xe8d0, 0xe910, 0xe990, 0xee07, 0xf000, 0xf3af, 0xf3bf,
                                             0xf3c0, 0xf3de, 0xf7f0, 0xf850, 0xf85d, 0xf85f, 0xf8d0, 0xf8df})
         for (std::uint32_t second = 0; second < 0x10000; ++second) program.t32(first, second);
@@ -409,8 +410,8 @@ TEST_F(Compare, SweepOfA32) {
     comparison.report();
 }
 
-// Linked here, because only so there are mapping symbols (objdump takes no literal pool for code) as well as final
-// branch targets. Nothing in compiled code may differ.
+// Linked here, because only a linked file has both mapping symbols (so that objdump does not take literal pools for
+// code) and final branch targets. No instruction of compiled code may differ.
 TEST_F(Compare, CLibrary) {
     const std::string library = "/usr/arm-linux-gnueabihf/lib/libc.a";
     if (!std::filesystem::exists(library))

@@ -250,7 +250,7 @@ std::vector<Line> as_opencsd(const Ours& ours, Quirks& quirks) {
                 break;
             }
             case Kind::exception:
-                // A state-change branch is an exception to OpenCSD, not to us; the other way round never happens.
+                // A state-change branch is an exception to OpenCSD, not to us; the reverse never occurs.
                 text = "exception " + std::to_string(e.a) + (e.b == Element::absent ? "" : " back " + hex(e.b));
                 break;
             case Kind::exception_return: text = "exception return"; break;
@@ -278,7 +278,7 @@ std::vector<Line> as_opencsd(const Ours& ours, Quirks& quirks) {
         }
         out.push_back({e.offset, text + cycles(e.cycles)});
     }
-    // A state change while the address is unknown, and no cycles are counted, gives us no element at all.
+    // For a state change while the address is unknown and no cycles are counted, we give no element.
     for (const std::uint64_t offset : changes) {
         const auto after = std::upper_bound(out.begin(), out.end(), offset,
                                             [](std::uint64_t at, const Line& line) { return at < line.offset; });
@@ -302,7 +302,7 @@ void drop_conditions(const std::vector<Line>& ours, std::vector<Line>& theirs, Q
         }
 }
 
-/// `offsets`: they are compared too.
+/// `offsets`: whether offsets are compared too.
 std::string first_difference(const std::vector<Line>& ours, const std::vector<Line>& theirs, bool offsets) {
     return comparing::first_difference(
         ours, theirs,
@@ -430,8 +430,8 @@ capture::Register reg(const R& r, unsigned id) {
     return {std::string(R::name), to_value(r), id};
 }
 
-/// Writes the stream as a capture folder. OpenCSD requests four bytes at every instruction (Q8) from one dump: sections
-/// that touch become one, and two bytes more than are known stand behind each piece.
+/// Writes the stream as a capture folder. OpenCSD requests four bytes at every instruction (Q8) from one dump: adjacent
+/// sections become one, and each piece is followed by two bytes that are not part of the known code.
 void write_capture(const std::filesystem::path& folder, const Generated& g, bool framed, bool padded) {
     const pft::Config& c = g.config;
     pft::Etmcr cr;
@@ -515,7 +515,7 @@ std::string describe(std::uint64_t seed, const Generated& g) {
            " context-id " + std::to_string(c.context_id_bytes) + " v1." + std::to_string(c.minor_version);
 }
 
-/// Each Context ID OpenCSD names must be the one we have at that place.
+/// Each Context ID that OpenCSD names must be ours at that place.
 void compare_context_ids(const Ours& ours, const Theirs& theirs, Quirks& quirks) {
     for (const auto& [offset, id] : theirs.context_ids) {
         std::uint64_t current = Element::absent;

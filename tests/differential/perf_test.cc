@@ -85,7 +85,7 @@ struct PerfText {
         return p.index.value < 3 ? fmt::format("LAT {} {}", p.cycles, names[p.index.value]) : "…";
     }
     std::string operator()(const spe::Events& p) const {
-        // Bits that perf 6.1 does not print are left out by newer versions only in part.
+        // perf versions later than 6.1 leave out only some of the bits that perf 6.1 does not print.
         constexpr const char* names[] = {"EXCEPTION-GEN", "RETIRED",    "L1D-ACCESS",   "L1D-REFILL",
                                          "TLB-ACCESS",    "TLB-REFILL", "NOT-TAKEN",    "MISPRED",
                                          "LLC-ACCESS",    "LLC-REFILL", "REMOTE-ACCESS"};
@@ -148,7 +148,7 @@ void expect_agreement(Bytes trace, const std::filesystem::path& folder, PerfWrit
     ASSERT_EQ(read->chunks.size(), 1U);
     const Bytes payload = Bytes(bytes).subspan(read->chunks[0].payload, read->chunks[0].bytes);
 
-    // Through a pipe, the form that is written for pipes: from a file perf 6.1 looks for the trace at another place.
+    // Through a pipe, in the form for pipes: in a file, perf 6.1 looks for the trace at another place.
     const auto perf = [&](const std::string& options) {
         return form == PerfWriter::Form::pipe ? run("cat " + shell_word(path) + " | perf script " + options + " -i -")
                                               : run("perf script " + options + " -i " + shell_word(path));
@@ -209,7 +209,7 @@ TEST(Perf, AgreesOnRandomRecords) {
     while (count < 3000) {
         const auto record = spe::test::random_record(random);
         const auto decoded = spe::test::decode<spe::Decoder>(record);
-        // perf calls packets it does not know bad, and of two packets for one thing may keep either.
+        // perf calls unknown packets bad, and keeps either of two packets that describe the same thing.
         if (decoded.records.size() != 1 || (decoded.records[0].defects & ~16U) != 0) continue;
         trace.insert(trace.end(), record.begin(), record.end());
         ++count;

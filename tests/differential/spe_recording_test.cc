@@ -1,7 +1,6 @@
 /// Profiles of real AArch64 programs: built with the cross compiler, run by `waymark record --unit spe`, read with
-/// Waymark's own reader. Each program is slow for one reason in one function (tests/data/spe), and that is where its
-/// records must point. What ran is held against the truth beside the profile, and records against perf, which shares no
-/// code with us.
+/// Waymark's own reader. Each program is slow for one reason in one function (tests/data/spe), and its records must
+/// show that function.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -130,10 +129,10 @@ TEST_F(SpeRecording, MissesStandWhereTheChaseIs) {
         return r.has(spe::RecordColumn::data_source) && r.data_source == 0xe ? std::uint64_t{r.total_latency} : 0;
     });
     EXPECT_EQ(largest(slow), "chase");
-    // As many records as operations there are for them; jitter adds nothing to the mean.
+    // The number of records is the number of operations divided by the interval; jitter does not change the mean.
     const double expected = static_cast<double>(truth_["operations"]) / (512 + 1);
     EXPECT_NEAR(static_cast<double>(records_.all.size()), expected, expected / 100 + 2);
-    // Their kinds have the shares of the run, within what chance allows: 5 standard deviations.
+    // Kinds of operations have the same shares as in the run, within 5 standard deviations.
     const auto share = [&](std::uint64_t all, auto&& is) {
         const double p = static_cast<double>(all) / static_cast<double>(truth_["operations"]);
         const double n = static_cast<double>(records_.all.size());
@@ -175,7 +174,7 @@ TEST_F(SpeRecording, PeersStandWhereALineIsShared) {
     const auto peers =
         by_function([](const spe::Record& r) { return r.data_source == 0x9 || r.data_source == 0xc ? 1U : 0U; });
     EXPECT_EQ(largest(peers), "shared");
-    // The line comes from the other once in every turn, and turns are the same however the threads are run.
+    // The line comes from the other core once in every turn, however the threads are scheduled.
     ASSERT_TRUE(peers.contains("shared"));
     EXPECT_GT(peers.at("shared"), 100U);
     EXPECT_LT(peers.contains("alone") ? peers.at("alone") : 0, peers.at("shared") / 20);
@@ -207,7 +206,7 @@ TEST_F(SpeRecording, LibrariesAreMapped) {
     EXPECT_GE(files.size(), 2U) << "the dynamic linker is missing";
 }
 
-// QEMU's own log of single steps, which shares nothing with the plugin: every 257th instruction is the one sampled.
+// QEMU's own log of single steps, which shares nothing with the plugin: every 257th instruction is the sampled one.
 TEST_F(SpeRecording, QemusLogHasTheSameInstructions) {
     build("hello");
     record("-c 256 -e arm_spe/jitter=0/ > /dev/null");

@@ -119,10 +119,10 @@ TEST(Doctor, InfersAStrippedCaptureAndWritesASnapshotThatDecodesTheSame) {
     EXPECT_GT(was.begin()->second.ranges, 0U);
     EXPECT_EQ(is.begin()->second.ranges, was.begin()->second.ranges);
     EXPECT_EQ(is.begin()->second.hash, was.begin()->second.hash);
-    EXPECT_FALSE(write_inferred(report, out).has_value());  // a folder that holds something is spared
+    EXPECT_FALSE(write_inferred(report, out).has_value());  // a folder that contains something is not overwritten
 }
 
-// Its registers have the trace ID already, which goes into the snapshot once.
+// Its registers contain the trace ID already, which is written into the snapshot once.
 TEST(Doctor, WritesASnapshotOfAnEte) {
     const TemporaryFolder folder;
     const fs::path from = sort_folder / "capture-aarch64";
@@ -138,7 +138,8 @@ TEST(Doctor, WritesASnapshotOfAnEte) {
               1);
 }
 
-// Without them, the copy calls code that was not permitted to be traced not executed, and explain knows no buffer.
+// Without these files, the copy would call code whose tracing was not permitted not executed, and explain would know no
+// buffer.
 TEST(Doctor, WritesWhatWasNotPermittedAndTheTraceBufferToTheSnapshot) {
     const TemporaryFolder folder;
     const fs::path from = folder.path() / "from", out = folder.path() / "snapshot";
@@ -161,7 +162,7 @@ TEST(Doctor, WritesWhatWasNotPermittedAndTheTraceBufferToTheSnapshot) {
     EXPECT_EQ(text.str(), reasons);
 }
 
-// A folder that is complete keeps its memory, its names and its registers: what is written decodes as what was read.
+// A complete folder keeps its memory, its names and its registers: the written folder decodes as the original one.
 TEST(Doctor, WritesASnapshotOfASnapshotThatDecodesTheSame) {
     for (const char* const name : {"capture", "capture-aarch64"}) {
         const TemporaryFolder folder;
@@ -202,7 +203,7 @@ TEST(Doctor, TakesFactsFromTheRegistersThatAreGiven) {
     EXPECT_EQ(fact("timestamps").certainty, protocol::Certainty::proven);
 }
 
-// A register that the bytes contradict proves nothing: they win.
+// A register that contradicts the bytes proves nothing: the bytes win.
 TEST(Doctor, TakesNoFactFromARegisterThatTheBytesContradict) {
     const TemporaryFolder folder;
     const fs::path to = folder.path() / "changed";
@@ -458,7 +459,7 @@ TEST(Doctor, SaysDecodesOnlyWhereSomethingDecodes) {
     EXPECT_NE(missing->found.find("memory0.bin is not there"), std::string::npos) << missing->found;
     EXPECT_EQ(report.verdict.find("decodes"), std::string::npos) << report.verdict;
     EXPECT_FALSE(report.cut);
-    // The program, given otherwise, takes its place.
+    // If the program is given in another way, it replaces the program of the capture.
     const ExaminationReport delivered = examine_folder(folder.path(), {(sort_folder / "sort.elf").string()});
     ASSERT_NE(find(delivered, "image-missing"), nullptr);
     EXPECT_EQ(find(delivered, "image-missing")->severity, Severity::note);
@@ -533,11 +534,11 @@ TEST(Doctor, FindsEntriesOfADpuThatDoNotAddUp) {
     std::string ini{std::istreambuf_iterator<char>(in), {}};
     const std::string final = "A0=0x7fffe7bd", other = "A0=0x7fffe000";
     ASSERT_NE(ini.find(final), std::string::npos);
-    // Another final value, and the program is missing too.
+    // The final value is different, and the program is missing too.
     ini.replace(ini.find(final), final.size(), other);
     folder.write("dpu.ini", ini + "\n[images]\nimage0=program.elf\n");
     std::vector<std::uint8_t> bytes = read_hex(fixture / "vtb.bin.hex");
-    bytes[9] = 0x10;  // a reading that cannot be
+    bytes[9] = 0x10;  // an impossible reading
     folder.write("vtb.bin", bytes);
     const auto report = examine_dpu(folder.path());
     ASSERT_TRUE(report.has_value()) << report.error().message;
@@ -569,7 +570,7 @@ TEST(Doctor, TakesNeitherTextNorNoiseForFrames) {
     }
 }
 
-// Both protocols read these bytes, and ETMv3 with fewer places far from one another.
+// Both protocols can read these bytes; ETMv3 gives fewer places that are far apart.
 TEST(Doctor, ADescribedSourceIsAnotherProtocolOnlyIfItsOwnFails) {
     const auto stretches = [](bool fails) {
         const etm3::Config config{.context_id_bytes = 1};
@@ -626,7 +627,7 @@ capture::Capture described(const fs::path& file, capture::Buffer::Format format,
     return out;
 }
 
-// Zeros with a few bytes of something else look like frames of a source. Findings on the file stay.
+// Zeros with a few other bytes look like frames of a source. Findings about the file remain.
 TEST(Doctor, KeepsFindingsOfFilesWhereItForgetsSources) {
     const TemporaryFolder folder;
     std::string bytes(16384, '\0');
@@ -694,7 +695,7 @@ TEST(Doctor, SaysOfDamagedFramesWhatThePipelineSays) {
         EXPECT_GT(finding->offset->value, at);
         EXPECT_LE(finding->offset->value, at + 16);
         EXPECT_EQ(find(report, "unknown-id"), nullptr);
-        // A description does not make frames whole, nor does its lack.
+        // Neither a description nor its absence makes frames whole.
         if (id != 0x33) {
             const ExaminationReport bare = examine_bare(file);
             ASSERT_NE(find(bare, kind), nullptr);
@@ -746,7 +747,7 @@ TEST(Doctor, FindsASourceThatFallsSilentInsideAPacket) {
     const TemporaryFolder folder;
     std::vector<std::uint8_t> a = atoms(1);
     const std::vector<std::uint8_t> b = atoms(4);
-    a.push_back(0x08);  // an I-sync, of which no more comes
+    a.push_back(0x08);  // an I-sync that is cut
     for (const std::size_t rest : {2000U, 20U}) {
         std::vector<std::uint8_t> frames;
         coresight::Formatter formatter(frames);
@@ -765,7 +766,7 @@ TEST(Doctor, FindsASourceThatFallsSilentInsideAPacket) {
             expect_sound(report);
             const CaptureFinding* finding = find(report, "silence");
             ASSERT_EQ(finding != nullptr, rest == 2000);
-            // Where recording stops, it is normal.
+            // Where recording stops, a cut packet is normal.
             EXPECT_EQ(find(report, "cut-packet") != nullptr, rest != 2000);
             if (finding == nullptr) continue;
             EXPECT_EQ(finding->offset, silence->first);
@@ -774,7 +775,7 @@ TEST(Doctor, FindsASourceThatFallsSilentInsideAPacket) {
     }
 }
 
-// As RunTest.TheLastPacketKeepsABytePutForAnEndMark has it for decoding.
+// The rule of RunTest.TheLastPacketKeepsABytePutForAnEndMark, here for doctor.
 TEST(Doctor, TheLastPacketKeepsABytePutForAnEndMark) {
     struct Case {
         std::vector<std::uint8_t> end;

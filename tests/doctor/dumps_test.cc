@@ -79,7 +79,7 @@ TEST_F(Dumps, EmptySinksHoldNoTrace) {
     EXPECT_EQ(no_trace(zip), "other-file");
 }
 
-/// What an ITM sends: text on port 0 with timestamps, and synchronisation packets (docs/spec/itm.md).
+/// Sends what an ITM sends: text on port 0 with timestamps, and synchronisation packets (docs/spec/itm.md).
 FileBytesOf itm_stream(unsigned seed, unsigned lines) {
     std::mt19937 random(seed);
     FileBytesOf out;
@@ -92,7 +92,7 @@ FileBytesOf itm_stream(unsigned seed, unsigned lines) {
     return out;
 }
 
-/// Frames of one source, none of which names it.
+/// Frames of one source without its ID.
 FileBytesOf frames_without_ids(const FileBytesOf& data) {
     FileBytesOf out;
     for (std::size_t at = 0; at + coresight::frame_data_bytes <= data.size(); at += coresight::frame_data_bytes) {
@@ -179,12 +179,12 @@ TEST_F(Dumps, BytesBeforeTheFirstIdAreOfTheSourceThatTheyFit) {
                                   [](const ExaminedSource& s) { return s.trace_id == TraceId{3}; });
     ASSERT_NE(itm, report.sources.end());
     EXPECT_EQ(itm->bytes, head.size() / 16 * 15 + later.size());
-    // It sends nothing later: an ID stands for it.
+    // The ITM sends nothing later: an ID replaces it.
     report = examined(joined(head, named({9}, other)));
     found = finding(report, "no-id-yet");
     ASSERT_NE(found, nullptr);
     EXPECT_NE(found->found.find("0x10 stands for it"), std::string::npos) << found->found;
-    // Bytes that fit nothing have a size and a name all the same.
+    // Bytes that match nothing still have a size and a name.
     report = examined(joined(frames_without_ids(FileBytesOf(3000, 0x55)), named({3}, later)));
     found = finding(report, "no-id-yet");
     ASSERT_NE(found, nullptr);
@@ -208,8 +208,8 @@ TEST_F(Dumps, NoiseIsNoCounterTrace) {
     EXPECT_EQ(recognised, 0U);
 }
 
-// The middle of a PTM's stream, without an A-sync. As halfwords or words turned round, some of its bytes look like
-// frames of many sources, and some of those like packets of an ITM.
+// The middle of a PTM's stream, without an A-sync. Read as reversed halfwords or words, some of its bytes look like
+// frames of many sources, and some of these like packets of an ITM.
 TEST_F(Dumps, AStreamWithoutSynchronisationIsNoOtherUnits) {
     const FileBytesOf stream = waymark::test::hex(
         "918384801011110796d7808280088a5788578857ac578a578857d0a65788578a578857dc8e5788578a57dcc0878384801096d780828008"
@@ -290,7 +290,7 @@ TEST_F(Dumps, AnEtmIsConfiguredAndItsSnapshotDecodes) {
     EXPECT_EQ(capture::find_register(written->sources.front().registers, "TRCIDR0")->value >> 15 & 3U, 0U);  // QSUPP
 }
 
-// Where Q elements come, a missing address is no contradiction: the stack is taken that leaves fewer places unknown.
+// With Q elements, a missing address is no contradiction: doctor chooses the stack that leaves fewer places unknown.
 TEST_F(Dumps, AReturnStackIsFoundBesideQElements) {
     const std::string image = write("code.bin", calls()).string() + "@0x400000";
     // Three calls and returns, and a Q element (type 5) of five instructions to the second call.
@@ -390,7 +390,7 @@ TEST_F(Dumps, TextThatHoldsTraceIsReadAsTheTrace) {
         dump += "  |................|\n";
         debugger += "\n";
     }
-    // As gdb and scripts print words: without leading zeros, equal ones once, with heads and numbers of lines.
+    // Words as gdb and scripts print them: without leading zeros, equal words once, with headings and line numbers.
     std::vector<std::string> values;
     for (std::size_t at = 0; at < bytes.size(); at += 4) {
         const std::string all = word(at, false);
@@ -475,7 +475,7 @@ TEST_F(Dumps, EveryDebuggersTextIsReadAsTheTrace) {
         lldb += "0x" + address + ": " + single + "  " + shown + "\n";
         t32 += "SD:" + address + "|" + (at == 0 ? ">" : " ") + words + " ................\n";
         hex += ":10" + digits(at, 4) + "00" + upper + digits((0x100 - (sum & 0xff)) & 0xff, 2) + "\r\n";
-        // The sum of a record with an address of four bytes covers 15 instead of 10, and 20 of the address.
+        // The record with an address of four bytes has the length 15 instead of 10, and 20 for the address in its sum.
         s19 += "S315" + address + upper + digits(~(sum + 5 + 0x20) & 0xff, 2) + "\n";
     }
     hex += ":00000001FF\r\n";
@@ -497,12 +497,12 @@ TEST_F(Dumps, EveryDebuggersTextIsReadAsTheTrace) {
         ASSERT_NE(report.buffers.front().decoded, nullptr);
         EXPECT_EQ(*report.buffers.front().decoded, bytes);
     }
-    // A record with a wrong sum is none.
+    // A record with a wrong sum is no record.
     s19[s19.size() - 40] = s19[s19.size() - 40] == '0' ? '1' : '0';
     EXPECT_TRUE(examined(characters(s19)).sources.empty());
 }
 
-// What terminals, editors and other tools make of a text, and files of logic analysers and scripts.
+// Texts as terminals, editors and other tools change them, and files of logic analysers and scripts.
 TEST_F(Dumps, ATextOfAnyFormIsReadAsTheTrace) {
     FileBytesOf bytes = stream("f7 db ", 60);
     while (bytes.size() % 16 != 0) bytes.push_back(0xf7);
@@ -615,7 +615,7 @@ TEST_F(Dumps, IdleUnitsAreOneNote) {
     }
 }
 
-// Texts of which the bytes cannot be had are named.
+// Texts whose bytes cannot be recovered are named.
 TEST_F(Dumps, ATextWithoutTheBytesSaysWhatItIs) {
     const auto named = [&](const std::string& text) {
         EXPECT_EQ(no_trace(characters(text)), "text");
@@ -659,14 +659,14 @@ TEST_F(Dumps, WithoutASynchronisationSaysSo) {
     };
     EXPECT_TRUE(reason(report).starts_with("the dump is shorter than the distance between two synchronisations"));
     EXPECT_NE(reason(report).find("; save the whole sink; "), std::string::npos);
-    // A longer one is of a unit that sends none.
+    // A longer dump comes from a unit that sends none.
     std::mt19937 random(1);
     trace.resize(8000);
     for (std::uint8_t& byte : trace) byte = static_cast<std::uint8_t>(random());
     EXPECT_TRUE(reason(examined(trace)).starts_with("the unit synchronises only where it is enabled"));
 }
 
-// A capture of SWO begins anywhere: what is left of the first packet is no damage.
+// A capture of SWO begins anywhere: the rest of the first packet is no damage.
 TEST_F(Dumps, AnItmStreamMayBeginAmidAPacket) {
     FileBytesOf trace = test::hex("1f 80 1f 80 ff 00");
     const FileBytesOf values = test::hex("47 aa b8 00 08 8f 01 00 00 00 c0 f7 c9 04");
@@ -682,7 +682,7 @@ TEST_F(Dumps, AnItmStreamMayBeginAmidAPacket) {
     EXPECT_EQ(warned(), "damaged-packets " + std::to_string(6 + 14 * 20) + ";");
 }
 
-// The trace of a port that is idle most of the time, from the beginning on: its first 64 KiB hold no frame.
+// The trace of a port that is idle most of the time: its first 64 KiB contain no frame.
 TEST_F(Dumps, APortThatIsIdleAtFirstAndInBurstsLosesNothing) {
     FileBytesOf frames, port;
     coresight::Formatter formatter(frames);
@@ -896,7 +896,7 @@ TEST_F(Dumps, ListsOfALanguageAndBase64AreReadAsTheTrace) {
         EXPECT_EQ(*report.buffers.front().decoded, bytes);
         EXPECT_EQ(report.findings.front().kind, "byte-order");
     }
-    // What only looks like them.
+    // Text that only looks like these formats.
     EXPECT_EQ(no_trace(characters("begin 644 a\nwith a sentence, and others,\nand end\n")), "text");
     EXPECT_EQ(no_trace(characters("[1, 2, 3]\n")), "text");
     EXPECT_EQ(no_trace(characters("The list (see below) has [1, 2, 3, four] and more.\n")), "text");
@@ -1006,7 +1006,7 @@ TEST_F(Dumps, AnMtbNamesACoreOnlyIfItsReturnsDo) {
         EXPECT_TRUE(written.has_value());
         return fact(report.sources.front().identity.facts, "core") + "; " + written->cores.front().type;
     };
-    // A Non-secure stack, of which only ARMv8-M knows; and the value that all cores have.
+    // A Non-secure stack, which only ARMv8-M has; and the value that all cores have.
     EXPECT_EQ(core_type(0xffffffbc, "v8"), "ARMv8-M, proven; ARMv8-M");
     EXPECT_EQ(core_type(0xfffffff8, "any"), "ARMv6-M, assumed; ARMv6-M");
 }

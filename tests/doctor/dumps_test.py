@@ -357,7 +357,7 @@ def is_synchronised(data, protocol):
 
 
 def aux_of(path):
-    """What AUXTRACE records of a perf.data file hold."""
+    """The contents of the AUXTRACE records of a perf.data file."""
     data = path.read_bytes()
     offset, size = struct.unpack_from("<QQ", data, 40)
     at, out = offset, b""

@@ -43,7 +43,7 @@ public:
             std::uint32_t type = 0;
             std::uint64_t back = 0, handler = 0;
             in >> type >> back >> handler;
-            // The value that stands for no address, of an exception that is chained to the one that ended.
+            // The value that stands for no address; it belongs to an exception that is chained to the one that ended.
             constexpr std::uint64_t exc_return = 0xff000000, no_address = 0xfffffffe;
             if (m_ && back >= exc_return) back = no_address;
             arrive(back);

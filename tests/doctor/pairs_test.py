@@ -199,7 +199,8 @@ class Pairs(unittest.TestCase):
         return rights[:wanted // 2] + wrongs
 
     def judge(self, pair):
-        """What doctor says: the address at which the image agrees, or None; its finding; and how long it took."""
+        """The statements of doctor: the address at which the image agrees, or None; its finding; and the time it
+        took."""
         begun = time.monotonic()
         done = run(WAYMARK, "doctor", pair.trace, "--image", f"{pair.image}@{pair.given:#x}", "--format", "json")
         seconds = time.monotonic() - begun
@@ -222,7 +223,7 @@ class Pairs(unittest.TestCase):
             if found is not None and found != pair.right:
                 wrong.append(line)
             elif found is None and pair.right is not None:
-                # A program that ran for so short a time that its whole trace has fewer paths than a proof takes.
+                # A program that ran so briefly that its whole trace has fewer paths than a proof requires.
                 _, there, _ = self.judge(pair._replace(given=pair.right))
                 (short if there["trial"]["confirmed"] < PATHS_TO_PROVE else missed).append(line)
         rights = sum(p.right is not None for p in pairs)

@@ -60,7 +60,7 @@ Recording = collections.namedtuple("Recording", "program unit options how trace 
 
 
 def settings(draw, unit):
-    """Options of the recorder, and what doctor should say of each setting."""
+    """Options of the recorder, and the statement expected from doctor on each setting."""
     yes = lambda likelihood=0.5: draw.random() < likelihood  # noqa: E731
     options, facts = [], {}
 
@@ -123,7 +123,7 @@ def build_cortex_m(folder, number, draw):
 
 
 def what_ran(capture):
-    """The lines that MADE_ETM4 reads, of a recording."""
+    """The lines of a recording in the form that MADE_ETM4 reads."""
     done = run(WAYMARK, "flow", capture, "--format", "tsv")
     assert done.returncode == 0, done.stderr.decode()
     head, *rows = (line.split("\t") for line in done.stdout.decode().splitlines())
@@ -196,7 +196,7 @@ class Settings(unittest.TestCase):
         return json.loads(done.stdout)
 
     def judge(self, number):
-        """Sentences on what is wrong, missed and too short, and counts of settings by certainty."""
+        """Sentences on wrong, missed and too short results, and counts of settings by certainty."""
         recording = self.record(number)
         report = self.examine(recording)
         program = recording.program

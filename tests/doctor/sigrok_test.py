@@ -220,7 +220,7 @@ class Sigrok(unittest.TestCase):
 
     @unittest.skipIf(shutil.which("sigrok-cli") is None, "sigrok-cli is not installed (Debian package sigrok-cli)")
     def test_sigrok_reads_the_same_bytes(self):
-        """From a session that sigrok-cli wrote, of noise that is no ITM: what its own decoder gives."""
+        """The bytes that sigrok's own decoder gives for a session that sigrok-cli wrote, of noise that is no ITM."""
         data = self.draw.randbytes(3000)
         raw = self.folder / "raw"
         raw.write_bytes(uart(data, 12, self.draw))

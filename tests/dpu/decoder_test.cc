@@ -87,7 +87,7 @@ TEST(Decoder, CompressedFlowWithLoops) {
     EXPECT_EQ(out.totals.count<Closed>(), 3U);
 }
 
-// Pads stand where tracing was held: the code that ran then, its end, and the owner of its counts are not known.
+// Pads stand where tracing was held: the code that ran meanwhile, its end, and the owner of its counts are unknown.
 // Requirements: R61 R93
 TEST(Decoder, PadsMarkAHold) {
     const Elements out = decoded(
@@ -123,7 +123,7 @@ TEST(Decoder, LoopsShowTheIdOnly) {
     EXPECT_EQ(texts(out), Texts{"0 short loop from=0x403008 value=0xf id=7"});
 }
 
-// The start of a loop: as the image has it, else as a pair from the same address shows, else unknown (5.4).
+// The start of a loop: taken from the image; else from a pair with the same address; else unknown (5.4).
 TEST(Decoder, LoopStarts) {
     const TraceFormat format = in(TraceMode::eonce_comp);
     const std::vector<Entry> entries{CompressedFlow{0x1010, 0x1000, {}}, CompressedFlow{0x1020, 0x1030, {}},
@@ -154,7 +154,7 @@ TEST(Decoder, DeltasWrap) {
     EXPECT_FALSE(out.readings[1].has(Reading::mixed));
 }
 
-// A loss makes context and flow unknown, and the interval nobody's; its deltas stay exact.
+// A loss makes context and flow unknown, and the interval belongs to no task; its deltas stay exact.
 TEST(Decoder, Losses) {
     const TraceFormat format = in(TraceMode::flow);
     const auto flow = [](std::uint32_t value) {
@@ -188,7 +188,8 @@ TEST(Decoder, DoubtfulEntriesSetNothing) {
                "12 context value=0 supervisor id=7", "16 pc from=0x402020 value=0 supervisor id=7"}));
 }
 
-// Tracing was off between two periods: the interval across is nobody's, the context is the new period's.
+// Tracing was off between two periods: the interval between them belongs to no task, and the context is the new
+// period's.
 TEST(Decoder, Periods) {
     const TraceFormat first = in(TraceMode::flow), second = in(TraceMode::task);
     const Counters values{1, 1, 1, 1, 1, 1};
@@ -214,7 +215,7 @@ TEST(Decoder, Periods) {
     EXPECT_EQ(out.totals.offs, 1U);
 }
 
-// Literal data do not show who wrote them, whoever ran when tracing was enabled (7.2).
+// Literal data do not show which task wrote them, whichever task ran when tracing was enabled (7.2).
 TEST(Decoder, LiteralDataHaveNoContext) {
     const Elements out = decoded("00000001 FFF0A001 00000003", in(TraceMode::user_raw),
                                  {.context = TaskContext{false, 7}, .counters = {}});
@@ -236,7 +237,7 @@ TEST(Decoder, FastIsReference) {
             for (std::uint64_t i = 0; i < damages; ++i) {
                 std::uint8_t& byte = bytes[trace.random()() % bytes.size()];
                 byte = static_cast<std::uint8_t>(byte ^ 1U << trace.random()() % 8);
-                // A flag in the place of another word, which may need one or may not bear one.
+                // A flag in the place of another word: some kinds of words need a flag, others must not have one.
                 Bytes8 flag;
                 append_word(flag,
                             format.word({static_cast<FlagKind>(trace.random()() % 8),

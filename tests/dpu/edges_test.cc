@@ -1,5 +1,5 @@
-// The edges of rules: words that are almost an entry, a unit at the lowest address, fields that are set
-// but must not count.
+// Edge cases of the rules: words that are almost an entry, a unit at the lowest address, fields that are set but must
+// not count.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ void expect_the_same(const Words& words, const TraceFormat& format) {
     EXPECT_EQ(decode<ReferenceDecoder>(bytes, format), decode<Decoder>(bytes, format));
 }
 
-// A sample ends with a dummy; where a counter before it looks like one, it is no sample all the same.
+// A sample ends with a dummy; without it there is no sample, even if a counter before it looks like a dummy.
 TEST(Edges, SamplesWithoutTheirDummy) {
     for (const TraceMode mode : {TraceMode::task, TraceMode::flow, TraceMode::sw_sample}) {
         const TraceFormat format = in(mode);
@@ -31,7 +31,7 @@ TEST(Edges, SamplesWithoutTheirDummy) {
             Words wrong = whole;
             wrong[7] = 14;
             wrong[at] = dummy;
-            // Entries after it, so that there is enough for the quick way.
+            // Entries after it, so that there are enough words for the fast path.
             for (unsigned i = 0; i < 4; ++i) wrong.insert(wrong.end(), whole.begin(), whole.end());
             expect_the_same(wrong, format);
         }
@@ -154,7 +154,7 @@ TEST(Edges, SamplesWhileTracingIsHeld) {
     EXPECT_EQ(samples(0), samples(tc_idflt));
 }
 
-// A mode that is reserved gives nothing, on the port neither.
+// A reserved mode gives nothing, and the port gives nothing either.
 TEST(Edges, NexusOfReservedModes) {
     for (const unsigned mode : {8U, 15U}) {
         Driver d(Driver::traced(TraceMode::flow));
@@ -196,14 +196,14 @@ TEST(Edges, WritingTheSameChangesNothing) {
     EXPECT_EQ(traced(0, true, false), once);
     EXPECT_EQ(traced(tc_ctxen, false, false), once);
     EXPECT_EQ(traced(tc_ctxen, true, false), once);
-    // The filter by ID ends the loop where it is turned on or off.
+    // The filter by ID ends the loop when the filter is turned on or off.
     EXPECT_NE(traced(0, true, true), once);
     EXPECT_NE(traced(tc_ctxen, true, true), once);
     EXPECT_EQ(traced(tc_idflt, true, false), traced(tc_idflt, false, false));
     EXPECT_NE(traced(tc_idflt, false, false), once);
 }
 
-// However many cycles are counted at once, a task enters once.
+// A task enters once, however many cycles are counted in one call.
 TEST(Edges, TasksComeInOnce) {
     for (const std::uint64_t cycles : {1U, 2U, 9U}) {
         Driver d;
@@ -221,7 +221,7 @@ TEST(Edges, TasksComeInOnce) {
     }
 }
 
-// Of a task that comes in without a change of flow, the port shows the owner.
+// When a task enters without a change of flow, the port shows the owner.
 TEST(Edges, NexusOwnersInRawMode) {
     const auto bytes = [](bool switches) {
         Driver d(Driver::traced(TraceMode::eonce_raw));

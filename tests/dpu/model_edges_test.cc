@@ -55,7 +55,7 @@ private:
     std::vector<std::uint8_t> bytes_;
 };
 
-// 4.1: TDM = 15 disables in the cycle of the write, in which nothing is counted any more.
+// 4.1: TDM = 15 disables in the cycle of the write; this cycle is not counted.
 // Requirements: R87
 TEST(DpuModelEdges, TdmAtOnce) {
     Driver d;
@@ -66,7 +66,7 @@ TEST(DpuModelEdges, TdmAtOnce) {
     d.step();
     EXPECT_EQ(d.model.values()[0], 98U);
     EXPECT_EQ(d.read(DpSr::offset) & 0x3fU, 0U);
-    // With both in one write, disabling wins.
+    // If one write enables and disables, disabling wins.
     d.write(DpTac::offset, disabled_at_once | enabled_at_once | cycles_set | in_trace_mode | of_triad);
     d.step(3);
     EXPECT_EQ(d.model.values()[0], 98U);
@@ -199,7 +199,7 @@ TEST(DpuModelEdges, AGapIsMirrored) {
     s.step({item(ItemKind::call, 0x1000, 0x2000, user(5))});
     s.wait(2);
     EXPECT_EQ(errors(), 1);
-    // The same where a flush writes the gap entry.
+    // The same if a flush writes the gap entry.
     EdgeSender flushed(config, trace_control(TraceMode::flow, 1U << 24), user(5));
     for (unsigned i = 0; i < 10; ++i) flushed.step({item(ItemKind::call, 0x1000, 0x2000, user(5))});
     flushed.driver.model.set_arbiter(ModelChoices::Grant::always, ModelChoices::Grant::always);
@@ -229,7 +229,7 @@ TEST(DpuModelEdges, EcodeOfLostWatchpoints) {
     EXPECT_EQ(texts.back(), "WATCHPOINT SRC=0 WPHIT=4");
 }
 
-// 5.8: a message of the queue's size fits into an empty queue; one byte less, and it does not.
+// 5.8: a message of the queue's size fits into an empty queue; if the queue is one byte smaller, it does not.
 TEST(DpuModelEdges, SizeOfTheQueue) {
     for (const std::uint32_t size : {3U, 4U}) {
         ModelConfig config;
@@ -241,7 +241,7 @@ TEST(DpuModelEdges, SizeOfTheQueue) {
     }
 }
 
-// 11.2: RESOURCE-FULL carries a part of the next I-CNT; other resources say nothing of it.
+// 11.2: RESOURCE-FULL carries a part of the next I-CNT; for other resources it has no meaning.
 TEST(NexusReader, ResourceFullAddsToTheCount) {
     nexus::Reader reader;
     EXPECT_FALSE(reader.read(nexus::ProgramTraceSync{0, nexus::Sync::trace_enabled, 0, 0x1000 >> 1}));

@@ -88,7 +88,7 @@ public:
 
     std::array<Counter, 6> counters;
     std::array<bool, 6> fired{};
-    bool tids = false;  // task IDs are data IDs
+    bool tids = false;  // task IDs are also data IDs
 
 private:
     [[nodiscard]] static std::uint32_t own(unsigned i) { return (i < 3 ? 0x2c : 0x54 - 3 * 8) + i * 8; }
@@ -234,7 +234,7 @@ std::uint32_t random_value(Random& random) {
 constexpr std::uint32_t control_offsets[] = {0x20, 0x24, 0x2c, 0x34, 0x3c, 0x54, 0x5c, 0x64};
 constexpr std::uint32_t value_offsets[] = {0x30, 0x38, 0x40, 0x58, 0x60, 0x68};
 
-/// The unit and the truth, given the same.
+/// A unit and its truth, which get the same input.
 struct Pair {
     Driver d;
     CounterTruth truth;
@@ -329,7 +329,7 @@ struct EntryTruth {
     }
 };
 
-/// Entries that carry something, and how many were lost before each.
+/// Entries with contents, and the number of entries that were lost before each.
 struct Decoded {
     std::vector<Entry> entries;
     std::vector<std::uint64_t> lost_before;
@@ -444,7 +444,7 @@ TEST(DpuModelProperty, SumsPerTaskEqualTheAccount) {
         Pair p{Driver::traced(TraceMode::task), 0x2000};
         for (const std::uint32_t offset : value_offsets) p.write(offset, random_value(random));
         for (const std::uint32_t offset : {DpTac::offset, DpTbc::offset})
-            p.write(offset, 0x000f0003 | random.below(15) << 4);  // all three from here on, wrapping
+            p.write(offset, 0x000f0003 | random.below(15) << 4);  // all three counters from here on, wrapping
         const std::uint32_t tc = trace_control(TraceMode::task);
         p.d.write(DpTc::offset, tc);
         Execution execution(random);
@@ -558,7 +558,7 @@ TEST(DpuModelProperty, EonceWordsRawAndCompressed) {
         d.close();
         EXPECT_EQ(d.model.counts().lost, 0U);
 
-        // Written out again. A context entry directly behind a pair holds from its destination.
+        // Pairs written out again. A context entry directly after a pair applies from its destination.
         const auto parsed = test::parse(test::memory(d.written), config.format(from_value<DpTc>(tc)), true);
         std::vector<Reported> reported;
         TaskContext context;
@@ -600,7 +600,7 @@ TEST(DpuModelProperty, EonceWordsRawAndCompressed) {
             if (reported[i].dst_known) {
                 ASSERT_EQ(reported[i].dst, truth[i].dst) << i;
             }
-            // With a sample in the same cycle, the pair's own context entry does not stand behind it.
+            // With a sample in the same cycle, the pair's own context entry does not follow it.
             if (mode == TraceMode::eonce_comp) {
                 ASSERT_EQ(reported[i].context, truth[i].context) << i;
             }
@@ -638,7 +638,7 @@ TEST(DpuModelProperty, WhateverTheProgramTheTraceIsUnderstood) {
         for (unsigned cycle = 0; cycle < 2000; ++cycle) {
             if (random.chance(150)) model.write(DpTc::offset, trace_register());
             if (random.chance(200)) model.write(DpTd::offset, static_cast<std::uint32_t>(random()));
-            // Any register, with anything; the buffer seldom, so that something is traced at all.
+            // Any register with any value; the buffer's registers seldom, so that something is traced.
             if (random.chance(100)) {
                 const std::uint32_t offset = offsets[random.below(26)];
                 if (offset < 0x80 || offset == 0x90 || random.chance(300))
@@ -720,7 +720,7 @@ TEST(DpuModelProperty, StretchesAreTheSameAsCycles) {
             const std::vector<EonceItem> items(in.items.begin(), in.items.end());
             a.step(items);
             b.step(items);
-            // A stretch; its events are at any place in it.
+            // A stretch of cycles; its events are at any place in it.
             const std::uint64_t cycles = random.below(50);
             const bool others = random.half(), debug = random.chance(500);
             if (random.chance(1000)) write(DpTc::offset, tc ^= test::tc_tmpdis);

@@ -1,4 +1,4 @@
-/// The unit by hand: each rule of docs/spec/dpu.md, sections 3 to 5 and 11, where it shows.
+/// The unit by hand: each rule of docs/spec/dpu.md, sections 3 to 5 and 11, by a case that shows it.
 #include "waymark/dpu/model.h"
 
 #include <gtest/gtest.h>
@@ -112,7 +112,7 @@ TEST(DpuModel, EventsEnableAndDisableInTheContextThatQualifies) {
     EXPECT_FALSE(d.get<DpSr>().enca0);
     d.step({edca(2, supervisor(5))});
     EXPECT_TRUE(d.get<DpSr>().enca0);
-    EXPECT_EQ(counted(d, 0), 0U);  // not in the cycle that enabled it
+    EXPECT_EQ(counted(d, 0), 0U);  // not counted in the cycle that enabled the counter
     d.step();
     EXPECT_EQ(counted(d, 0), 1U);
     d.in.ctx = user(6);
@@ -121,7 +121,7 @@ TEST(DpuModel, EventsEnableAndDisableInTheContextThatQualifies) {
     d.in.ctx = user(5);
     d.step({item(ItemKind::mark, 0x1000, 0, user(5)), edca(2, user(5))});
     EXPECT_FALSE(d.get<DpSr>().enca0);
-    EXPECT_EQ(counted(d, 0), 2U);  // nor in the one that disabled it
+    EXPECT_EQ(counted(d, 0), 2U);  // nor in the cycle that disabled it
 }
 
 // Requirements: R36 R90 R97
@@ -205,7 +205,7 @@ TEST(DpuModel, CostOfTracingIsCountedInTheNextCycle) {
         {{DpTac::offset, immediate | set(15) | trace_mode | grouped}, {DpTc::offset, trace_control(TraceMode::flow)}});
     d.step();
     std::vector<EonceItem> calls(9, item(ItemKind::call, 0x1000, 0x2000, user(5)));
-    d.step(calls);  // eight fit: the buffer is full, one is lost
+    d.step(calls);  // eight entries fit: the buffer is full, one is lost
     EXPECT_EQ(counted(d, 1), 0U);
     d.step();
     EXPECT_EQ(counted(d, 1), 1U);
@@ -510,7 +510,8 @@ TEST(DpuModel, SwitchesGiveWhatTheModeSelects) {
     EXPECT_EQ(traced(TraceMode::user_raw, test::tc_ctxen), "USER-RAW ");
 }
 
-// A hold is marked even where the trace before it fills its line, and where there is none before: by a line of pads.
+// A hold is always marked by a line of pads, even if the trace before it fills its line, or if there is no trace before
+// it.
 // Requirements: R61 R93
 TEST(DpuModel, AHoldIsAlwaysMarked) {
     const std::string pads = "FFF0A001 FFF0A001 FFF0A001 FFF0A001 FFF0A001 FFF0A001 FFF0A001 FFF0A001";
@@ -530,7 +531,7 @@ TEST(DpuModel, AHoldIsAlwaysMarked) {
         EXPECT_TRUE(d.model.idle());
         ASSERT_EQ(d.written.size(), 8 * (samples + 1)) << samples;
         EXPECT_EQ(Driver::hex(std::span(d.written).last(8)), pads);
-        // Held, with nothing to write: no second mark. Lifted and held again: one more.
+        // Held without entries to write: no second mark. Lifted and held again: one more mark.
         d.step(20);
         EXPECT_EQ(d.written.size(), 8 * (samples + 1));
         d.write(DpTc::offset, trace_control(TraceMode::sw_sample));
@@ -596,7 +597,7 @@ TEST(DpuModel, HistoryOfCounters) {
     EXPECT_EQ(once.model.counter_history().partial, 1) << "it came to zero and stopped";
 }
 
-// The filter and the value it compares with, from which place in the trace on.
+// The filter, and the value to which it compares IDs, with the place in the trace from which they apply.
 // Requirements: R80 R81
 TEST(DpuModel, HistoryOfTheFilter) {
     Driver d(Driver::traced(TraceMode::flow), 64);
@@ -693,8 +694,8 @@ std::string hex_bytes(const std::vector<std::uint8_t>& bytes) {
     return out;
 }
 
-// After an Error the next counters are absolute, for differences that were lost would be missing for ever.
-// Losses just before tracing is disabled are reported: Error and correlation wait for room.
+// After an Error the next counters are absolute, because lost differences would otherwise be missing for ever. Losses
+// just before tracing is disabled are reported: Error and correlation wait for room.
 TEST(DpuModel, NexusReportsALossAtTheEnd) {
     ModelConfig config = Driver::traced(TraceMode::flow);
     config.choices.nexus_queue_bytes = 60;
@@ -720,7 +721,7 @@ TEST(DpuModel, NexusReportsALossAtTheEnd) {
     EXPECT_TRUE(texts[texts.size() - 2].starts_with("ERROR SRC=0 ETYPE=0 ECODE=0x2c")) << texts[texts.size() - 2];
     EXPECT_TRUE(texts.back().starts_with("CORRELATION SRC=0 EVCODE=4")) << texts.back();
 
-    // Room again before the end: the counters after the Error are absolute.
+    // There is room again before the end: the counters after the Error are absolute.
     Driver again(config, 64);
     full_values(again);
     again.write({{DpTac::offset, immediate | set(1) | trace_mode | grouped},
@@ -793,8 +794,7 @@ TEST(DpuModel, NexusGetsTheSameOrSomethingElse) {
     EXPECT_EQ(std::count_if(raw.begin(), raw.end(), [](const std::string& m) { return m.starts_with("DATA"); }), 0);
 }
 
-// After a hold the owner is sent again, also where nothing goes to the buffer, so that no pad marks the hold
-// (5.10, 11.3).
+// After a hold the owner is sent again, even if nothing goes to the buffer, so that no pad marks the hold (5.10, 11.3).
 TEST(DpuModel, TheOwnerIsSentAfterAHold) {
     for (const std::uint32_t nexus_mode : {1U, 3U}) {
         Driver d(Driver::traced(TraceMode::eonce_raw), 16);

@@ -1,5 +1,5 @@
-// Nexus messages become elements (docs/spec/dpu.md, 11.3 turned round): each mode by hand, and random entries there and
-// back.
+// Nexus messages become elements (docs/spec/dpu.md, the reverse of 11.3): each mode by hand, and random entries in both
+// directions.
 #include "waymark/dpu/nexus_decoder.h"
 
 #include <fmt/format.h>
@@ -53,7 +53,7 @@ nx::Message owner(bool supervisor, unsigned pid, unsigned did) {
     return nx::OwnershipTrace{
         0, nx::Process{supervisor, static_cast<std::uint8_t>(pid), static_cast<std::uint8_t>(did)}.value()};
 }
-/// A branch from `from`, which the message before names, to `to`.
+/// A branch to `to` from `from`, which the preceding message names.
 nx::Message sync_at(std::uint32_t pc) { return nx::ProgramTraceSync{0, nx::Sync::trace_enabled, 0, pc >> 1}; }
 nx::Message branch(std::uint32_t instructions, std::uint32_t last, std::uint32_t to,
                    nx::BranchType type = nx::BranchType::indirect) {
@@ -65,7 +65,7 @@ nx::Message counters(nx::Tag tag, const Counters& values) {
     return message;
 }
 
-// Absolute counters first, then their differences; the owner after a pair is the one of its destination.
+// Absolute counters first, then their differences; the owner after a pair applies at its destination.
 TEST(NexusDecoder, ChangesOfFlow) {
     const Bytes8 in =
         encoded({owner(false, 5, 7), counters(nx::Tag::first_counters, {90, 80, 70, 60, 50, 40}), sync_at(0x1000),
@@ -80,8 +80,8 @@ TEST(NexusDecoder, ChangesOfFlow) {
     EXPECT_EQ(texts(decoded(in, TraceMode::flow, true))[1], "flow 1000>2000 sv 7 first: 90 80 70 60 50 40");
 }
 
-// A sample has no pair; in modes whose changes of flow have no counters, a pair after a sample is one of its own, and
-// its owner an element of its own.
+// A sample has no pair; in modes whose changes of flow have no counters, a pair after a sample is separate, and its
+// owner is a separate element.
 TEST(NexusDecoder, SamplesAndPairs) {
     const Bytes8 in = encoded({owner(false, 1, 1), counters(nx::Tag::first_counters, {9, 8, 7, 6, 5, 4}),
                                sync_at(0x1000), branch(0, 0x1000, 0x2000), owner(true, 2, 2)});
@@ -119,7 +119,7 @@ TEST(NexusDecoder, SoftwareAndPlaces) {
     };
     const Elements all =
         decoded(encoded({owner(true, 4, 3), data(nx::Tag::user_data), data(nx::Tag::user_raw), nx::Watchpoint{0, 3},
-                         nx::DataAcquisition{0, 0x7f, 1, {5}},  // of no tag that is known
+                         nx::DataAcquisition{0, 0x7f, 1, {5}},  // with an unknown tag
                          nx::ProgramTraceSync{0, nx::Sync::watchpoint, 0, 0x4000 >> 1}}),
                 TraceMode::eonce_raw);
     ASSERT_EQ(texts(all), (Texts{"context 0>0 sv 4 = 0", "user data 0>0 sv 4 = 3405643777",
@@ -128,7 +128,7 @@ TEST(NexusDecoder, SoftwareAndPlaces) {
     EXPECT_EQ(all.elements[2].kind, ElementKind::user_raw);
 }
 
-// Losses; and, as the pads of a buffer, one mark where tracing went on after it was turned off.
+// Losses; and, like the pads of a buffer, one mark where tracing went on after it was turned off.
 TEST(NexusDecoder, LossesAndPauses) {
     const nx::ProgramCorrelation off{0, nx::ProgramCorrelation::trace_disabled, 0, 0, {}};
     const Bytes8 in = encoded({nx::ErrorMessage{0, 0, 0x2c}, nx::ErrorMessage{0, 0, nx::ErrorMessage::watchpoint},
@@ -153,7 +153,7 @@ TEST(NexusDecoder, DamageForgetsTheCounters) {
               (Counters{0x7fffffff, 0x7fffffff, 0x7fffffff, 0x7fffffff, 0x7fffffff, 0x7fffffff}));
 }
 
-/// The readings of a stream, their kinds and contexts.
+/// The readings of a stream, with their kinds and contexts.
 Texts readings(const Elements& all) {
     Texts out;
     const Texts every = texts(all);

@@ -1,4 +1,4 @@
-// Nexus messages (docs/spec/dpu.md, section 11): vectors to the byte, both ways; the mapping of entries.
+// Nexus messages (docs/spec/dpu.md, section 11): vectors, byte by byte, in both directions; the mapping of entries.
 #include "waymark/dpu/nexus.h"
 
 #include <gtest/gtest.h>
@@ -233,7 +233,7 @@ TEST(Nexus, RoundTripOfRandomMessages) {
     EXPECT_FALSE(nx::from_text("DATA-ACQUISITION SRC=0 IDTAG=1 DQDATA=").has_value());
 }
 
-// Damage is a gap up to the end of the message it hit; any bytes are accounted for, however they are cut.
+// Damage is a gap up to the end of the damaged message; any bytes are accounted for, however they are divided.
 TEST(Nexus, Damage) {
     EXPECT_EQ(parse_all(bytes("08 C0 08 2B 08 C2 08 2B 08 80 0C 3B")).gaps,
               (std::vector<Gap>{{Offset{4}, Offset{8}, GapReason::malformed_packet}}));

@@ -1,4 +1,5 @@
-// Worked examples to the word, both ways (docs/spec/dpu.md, sections 6, 7.2 and 10), and words that are no entry.
+// Worked examples, word by word, in both directions (docs/spec/dpu.md, sections 6, 7.2 and 10), and words that are no
+// entry.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -107,7 +108,7 @@ TEST(Packet, UserRaw) {
     same(line + "FFF0AA01 FFF0AA01 00000003", with({UserRaw{0xFFF0AA01}, UserRaw{0xFFF0AA01}, UserRaw{3}}), format);
     same(line + "FFF0AA01 FFF0A001 00000003", with({UserRaw{0xFFF0AA01}, Pad{}, UserRaw{3}}), format);
     same(line + "FFF0A001", with({UserRaw{0xFFF0A001}}), format);
-    // Such filling is never a whole line where tracing ends: the first word is one of the program's.
+    // At the end of tracing, such filling is never a whole line: the first word is one of the program's words.
     const std::string closed = " FFF0AA01 FFF0AA01 FFF0AA01 FFF0AA01 FFF0AA01 FFF0AA01 FFF0AA01 FFF0AA01";
     same(line + "00000007 00000008" + closed,
          with({UserRaw{7}, UserRaw{8}, UserRaw{0xFFF0AA01}, Closed{}, Closed{}, Closed{}, Closed{}, Closed{}, Closed{},

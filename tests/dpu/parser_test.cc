@@ -94,7 +94,7 @@ TEST(Parser, TailThatMayBeCut) {
     // A cut sample would read as a context, unless the trace was complete.
     EXPECT_EQ(parsed("FFF0A20F", format, false), Texts{"no entry: incomplete packet"});
     EXPECT_EQ(parsed("FFF0A20F", format, true), Texts{"CONTEXT context=user:7"});
-    // No longer entry begins like these.
+    // No longer entry begins with these words.
     EXPECT_EQ(parsed("00402011 FFF0A20E 00403000", format, false),
               Texts{"COMPRESSED-FLOW source=0x402010 context=user:7 destination=0x403000"});
     EXPECT_EQ(parsed("FFF0A001 FFF0AA01", format, false), (Texts{"PAD", "CLOSED"}));
@@ -112,7 +112,7 @@ TEST(Parser, DamagedBitZero) {
                      "B1=0x7fffffea B2=0x7ffffffe first_pc=0x402000 context=user:7"}));
 }
 
-// Context, pad and gap are in doubt on both sides of damage; nothing else is, and not further away.
+// Contexts, pads and gaps directly before and after damage are in doubt; no other entry is.
 TEST(Parser, DoubtBesideDamage) {
     EXPECT_EQ(
         parsed("FFF0A001 FFF0AE01 00000002 FFF0A003 FFF0AA01 FFF0A20F FFF0AC0F FFF0A40F FFF0A001", in(TraceMode::task)),
@@ -132,7 +132,7 @@ TEST(Parser, BeginsInsideAnEntry) {
     EXPECT_EQ(parsed("", format), Texts{});
 }
 
-// Entries of other modes are none, and flags with an ID they cannot have are none.
+// Entries of other modes, and flags with an ID that they cannot have, are no entries.
 TEST(Parser, WhatAModeCannotHold) {
     const std::string flow = "00402011 00000000 00000000 00000000 00000000 00000000 00000000 FFF0A20E 00403000";
     EXPECT_EQ(parsed(flow, in(TraceMode::task)), Texts{"no entry: malformed packet"});
@@ -146,7 +146,8 @@ TEST(Parser, WhatAModeCannotHold) {
     EXPECT_EQ(parsed("FFF0AE01 00000000", in(TraceMode::flow)), Texts{"no entry: malformed packet"});
 }
 
-// One to three damaged words spoil the entries they touch and the one before; all others are there exactly (7.3, 4).
+// One to three damaged words spoil the entries that contain them and the entry before; all others are decoded exactly
+// (7.3, 4).
 TEST(Parser, DamageStaysWhereItIs) {
     for (const TraceFormat& format : formats()) {
         if (format.mode == TraceMode::user_raw) continue;

@@ -33,8 +33,8 @@ std::uint64_t counted_in_a_cycle(unsigned ceg, unsigned i, EventWire wire, std::
     return 0x7fffffffU - d.model.values()[i];
 }
 
-// Section 1: what the parts around the unit report can be counted, each part by events of its own. The processor's two
-// ports meet on XA and XB, program and data on the memories they share, others at the interface.
+// Section 1: everything that the parts around the unit report can be counted, each part by its own events. The
+// processor's two ports meet on XA and XB, program and data on the memories they share, others at the interface.
 // Requirements: R4 R6
 TEST(DpuStructure, EveryPartOfTheSystemIsCountedByItself) {
     const struct {
@@ -156,7 +156,7 @@ TEST(DpuStructure, EachPartOfTheUnitDoesItsOwn) {
     // Trace information logic: pairs of the selected classes alone make entries, with a sample of all counters.
     const Shown flow = run(TraceMode::flow, 0, 0, 0);
     EXPECT_EQ(flow.entries, 2U);
-    // ID compare logic: only pairs of task 7 among those; the call is traced before or after which its ID is in force.
+    // ID compare logic: among these, only pairs of task 7; a call is traced if its ID applies before or after it.
     const Shown filtered = run(TraceMode::flow, test::tc_idflt, 1U << 28, 0);
     EXPECT_EQ(filtered.entries, 1U);
     // Nexus interface, beside the buffer and, by switch 2, in its place: then trace write management writes nothing.

@@ -90,7 +90,7 @@ TEST(Vtb, ExactlyFull) {
     EXPECT_TRUE(reading_order({0x20000000, 0x20000060, 0x20000000, false, true, {}}, 128)->overwritten);
 }
 
-// One address takes everything: the dump is the trace.
+// One address takes all words: the dump is the trace.
 // Requirements: R42
 TEST(Vtb, SingleAddress) {
     const auto order = reading_order({0x20000000, 0, 0x40001000, true, false, 3}, 96);
@@ -133,7 +133,7 @@ TEST(Vtb, LinesNeverWritten) {
     EXPECT_EQ(without_unwritten({}).size(), 0U);
 }
 
-// Request mode: each request gets the trace since the last one, oldest first; an unread lap shows.
+// Request mode: each request reads the trace since the previous request, oldest first; an unread lap is detected.
 // Requirements: R43
 TEST(Vtb, Readout) {
     wire::Random random(2);
@@ -161,7 +161,7 @@ TEST(Vtb, Readout) {
     }
 }
 
-// Where periods begin: by lines exactly, else by their pointers.
+// The beginnings of periods: exact by lines, otherwise by their pointers.
 TEST(Vtb, Periods) {
     wire::Random random(3);
     for (unsigned round = 0; round < 300; ++round) {

@@ -83,7 +83,7 @@ std::string decoded_in_parallel(const std::vector<std::uint8_t>& bytes, const Co
     return lines.text;
 }
 
-/// By all decoders, behind an A-sync and an I-sync at 0x8000 in A32.
+/// The flow from all decoders, after an A-sync and an I-sync at 0x8000 in A32.
 std::string flow_of(std::string_view packets, const Config& config = {}) {
     const auto bytes = hex("00 00 00 00 00 80 08 21 00 80 00 00 " + std::string(packets));
     const std::string reference = decoded<ReferenceDecoder>(bytes, config, 1000);
@@ -100,7 +100,7 @@ std::string flow_of(std::string_view packets, const Config& config = {}) {
 TEST(Etm3Decoder, EachInstructionHasAnOutcome) {
     // E, N, N (of an instruction that is no branch), E of BX, and its address 0x8000.
     EXPECT_EQ(flow_of("c4 c0 84 01 84"), "8000E 8004N 8008N 800cE 8000E ");
-    // BEQ taken to 0x8010, which is permanently undefined: its exception cancels it.
+    // BEQ taken to 0x8010, which is permanently undefined: that instruction's exception cancels it.
     EXPECT_EQ(flow_of("8c 81 80 80 80 48 32"), "8000E 8004E [Undefined Instruction back to 8010] ");
     // If nothing cancels it, trace and program contradict each other.
     EXPECT_EQ(flow_of("8c 0c"), "8000E 8004E [undefined instruction] [unplaced 1/0] ");
@@ -113,7 +113,7 @@ TEST(Etm3Decoder, CyclesComeWithInstructionsOrApart) {
     EXPECT_EQ(flow_of("86 bc 92", config), "8000E1 8004N0 [8 cycles] 8008E0 ");
     // The count of a periodic I-sync.
     EXPECT_EQ(flow_of("84 70 05 01 04 80 00 00 84", config), "8000E1 [5 cycles] 8004E1 ");
-    // The largest count, of a periodic I-sync and of one where tracing was turned on.
+    // The largest count, in a periodic I-sync and in an I-sync where tracing was turned on.
     EXPECT_EQ(flow_of("84 70 ff ff ff ff 0f 01 04 80 00 00 84", config), "8000E1 [4294967295 cycles] 8004E1 ");
     EXPECT_EQ(flow_of("84 70 ff ff ff ff 0f 21 00 80 00 00 84", config), "8000E1 [4294967295 cycles] [on 1] 8000E1 ");
 }
@@ -123,8 +123,8 @@ TEST(Etm3Decoder, WhatIsCancelledDidNotRun) {
     EXPECT_EQ(flow_of("88 85 80 80 80 48 3c"), "8000E [IRQ back to 8004] ");
     // An IRQ that cancels nothing.
     EXPECT_EQ(flow_of("84 85 80 81 80 48 1c 84"), "8000E [IRQ back to 8004] 8008E ");
-    // Exception return: the packet waits for an exception that may cancel it. On the A profile both go, on the M
-    // profile the packet.
+    // Exception return: the packet waits for an exception that may cancel it. On the A profile the instruction and the
+    // packet are cancelled, on the M profile the packet.
     EXPECT_EQ(flow_of("cc 84 76 01"), "8000E 8004E [undefined instruction] [unplaced 2/1] [return] ");
     const std::string returns = "c4 88 76 85 80 80 80 48 ";
     EXPECT_EQ(flow_of(returns + "3c"), "8000E 8004N 8008E [IRQ back to 800c] ");

@@ -35,7 +35,7 @@ isa::Instruction indirect(bool exception_return = false) {
     return i;
 }
 
-/// Instructions from 0x8000 on, in A32, one a cycle.
+/// Instructions from 0x8000 on, in A32, one in each cycle.
 class Small {
 public:
     explicit Small(const Config& config, const ModelChoices& choices = {})
@@ -313,7 +313,7 @@ TEST(Etm3Model, RandomProgramsAreGivenBackByBothDecoders) {
             EXPECT_TRUE(found == done.ran);
             EXPECT_EQ(done.counts.lost, 0U);
         } else {
-            // The decoded instructions ran in this order.
+            // The decoded instructions match this order of execution.
             auto at = done.ran.begin();
             for (const RanInstruction& i : found) {
                 at = std::find(at, done.ran.end(), i);

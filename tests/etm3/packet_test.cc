@@ -112,7 +112,7 @@ TEST(Etm3Packets, DataPackets) {
     EXPECT_EQ(text("54 24 01 62 6a 50 7e", config),
               "OUT-OF-ORDER-PLACEHOLDER A=0 tag=1\nOUT-OF-ORDER-DATA tag=1 SS=1 value=1\nDATA-SUPPRESSED\n"
               "VALUE-NOT-TRACED A=0\nSTORE-FAILED\nEXCEPTION-ENTRY\n");
-    // Without data trace none of these is possible.
+    // Without data trace none of these packets is possible.
     EXPECT_EQ(text("62", {}), "GAP malformed packet\n");
 }
 

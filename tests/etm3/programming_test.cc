@@ -171,7 +171,8 @@ TEST_F(Etm3Programming, AnEventDecidesEachInstruction) {
     EXPECT_EQ(model_->registers().cntvr[0].value, 0U);
 }
 
-// An exception is shown with the instruction before it, even if the handler is not traced, and not otherwise.
+// An exception is shown with the instruction before it, even if the handler is not traced; if that instruction is not
+// traced, neither is the exception.
 TEST_F(Etm3Programming, ShowsAnExceptionWithTheInstructionBeforeIt) {
     registers().tecr1.exclude = false;
     range(0, 0x8000, 0x8008);
@@ -277,8 +278,8 @@ bool selected(const Registers& r, std::uint64_t address, bool passed) {
     return some != r.tecr1.exclude;
 }
 
-// Which instructions of random runs are traced: the model's decision against the rules. Registers that are written
-// while the unit is stopped select like those it is made with.
+// The instructions of random runs that are traced: the model's decision against the rules. Registers that are written
+// while the unit is stopped select like registers that the unit is constructed with.
 TEST_F(Etm3Programming, SelectsInstructionsOfRandomPrograms) {
     std::uint64_t traced = 0, untraced = 0;
     for (std::uint64_t seed = 0; seed < sized(400U, 100U); ++seed) {
@@ -341,7 +342,7 @@ TEST_F(Etm3Programming, SelectsInstructionsOfRandomPrograms) {
                 }
             }
             if (const auto* branch = std::get_if<BranchAddress>(&packet)) {
-                // Where it leads is in the next I-sync, or in the expectation.
+                // Each traced stretch, with an I-sync that has its address.
                 static_cast<void>(branch);
                 at = found.size() < expected.size() ? expected[found.size()] : 0;
             }
@@ -353,7 +354,7 @@ TEST_F(Etm3Programming, SelectsInstructionsOfRandomPrograms) {
     EXPECT_GT(untraced, 1000U);
 }
 
-// Where explain() says "nothing", the model traces nothing; where it says "everything", it traces every instruction.
+// If explain() says "nothing", the model traces nothing; if it says "everything", it traces every instruction.
 TEST_F(Etm3Programming, ExplainAgreesWithTheModel) {
     unsigned none = 0, all = 0, part = 0;
     for (std::uint64_t seed = 0; seed < sized(600U, 150U); ++seed) {

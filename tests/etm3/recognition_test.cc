@@ -1,4 +1,5 @@
-// What bytes alone show of an ETMv3: recognised in every setting, data trace included, and no setting wrongly proven.
+// The bytes of an ETMv3 alone: it is recognised in every setting, data trace included, and no setting is wrongly
+// proven.
 #include <gtest/gtest.h>
 
 #include <optional>

@@ -43,7 +43,7 @@ std::vector<Element> decoded_in_parallel(const Case& c, Bytes bytes, unsigned wo
     return sink.take();
 }
 
-/// By the reference decoder; all others agree.
+/// The elements of the reference decoder; all others agree.
 std::vector<Element> agreed(const Case& c, Bytes bytes, synthetic::Random& random, const std::string& what) {
     auto reference = decoded<ReferenceDecoder>(c, bytes, bytes.size());
     const auto same = [&](const std::vector<Element>& found, const char* by) {
@@ -100,7 +100,7 @@ TEST(Etm3Reference, DamagedTraceIsDecodedAlikeAndRightBehindTheNextSync) {
             }
             const std::string what = "program " + std::to_string(n) + ", damage " + std::to_string(i);
             const auto found = agreed(c, d.bytes, random, what);
-            // From the second sync behind it on: the first may be swallowed.
+            // From the second sync after the damage on: the damage may hide the first.
             const auto sync = std::upper_bound(trace.syncs.begin(), trace.syncs.end(), d.end + 1);
             if (sync != trace.syncs.end() && sync + 1 != trace.syncs.end()) {
                 ++compared;

@@ -104,7 +104,8 @@ TEST(Etm4Registers, KnownValuesHaveTheKnownFields) {
     EXPECT_EQ(idr2.iasize, 8);
     EXPECT_EQ(idr2.cidsize, 4);
     EXPECT_EQ(idr2.vmidsize, 4);
-    const auto idr4 = from_value<Trcidr4>(0x11170004);  // Cortex-A53: 4 pairs, 8 selector pairs, one of each other
+    const auto idr4 = from_value<Trcidr4>(0x11170004);  // Cortex-A53: 4 pairs of comparators, 8 pairs of selectors, one
+                                                        // of each other resource
     EXPECT_EQ(idr4.numacpairs, 4);
     EXPECT_EQ(idr4.numrspair, 7);
     EXPECT_EQ(idr4.numsscc, 1);
@@ -250,7 +251,7 @@ TEST(Etm4Config, DataTraceHasAnIdOfItsOwn) {
     const ReadConfig read = read_config(r, CoreProfile::a);
     EXPECT_TRUE(read.config.data_trace && read.config.p0_loads && !read.config.p0_stores) << read.notes.size();
     EXPECT_EQ(data_trace_id(read.config), 0x11);
-    EXPECT_EQ(read.config.p0_keys, 1U);  // 0 means 1, and so does a missing one
+    EXPECT_EQ(read.config.p0_keys, 1U);  // 0 means 1, and so does a missing register
     EXPECT_TRUE(mentions(read, "TRCIDR9, TRCIDR10 and TRCIDR11 are missing; assumed 0x1, 0x0 and 0x0"));
     r.idr9 = 0, r.idr10 = 4, r.idr11 = 2;
     const ReadConfig keys = read_config(r, CoreProfile::a);
@@ -267,7 +268,7 @@ TEST(Etm4Config, RegistersGiveItAgain) {
         config.max_speculation = 12;
         const ReadConfig read = read_config(to_registers(config), config.profile);
         const bool vmid_16 = config.version == 0x40 && config.vmid_bytes > 1;
-        if (vmid_16) continue;  // which that version does not have
+        if (vmid_16) continue;  // that version does not have it
         // Only sizes for absent features are noted.
         for (const std::string& note : read.notes)
             EXPECT_TRUE((config.vmid_bytes == 0 && note.starts_with("TRCCONFIGR.VMID=1")) ||

@@ -107,8 +107,8 @@ std::vector<std::size_t> syncs(const std::vector<std::uint8_t>& bytes) {
     return out;
 }
 
-// Joined at any later A-sync, a decoder gives the end of the run: with speculation, the Trace Info says how many of the
-// first commits concern elements from before.
+// Beginning at any later A-sync, a decoder gives the end of the run: with speculation, the Trace Info states how many
+// of the first commits concern elements from before.
 TEST(Etm4Decoder, JoinsAtEverySynchronisation) {
     for (const DecoderClass& c : decoder_classes())
         for (std::uint64_t seed = 1; seed <= sized(6U, 2U); ++seed) {
@@ -120,7 +120,7 @@ TEST(Etm4Decoder, JoinsAtEverySynchronisation) {
                 const std::vector<Element> elements = test::decode<ReferenceDecoder>(tail, c.config, simulation.memory);
                 std::vector<std::string> lines = test::lines_of(elements);
                 std::erase(lines, "trace on 0");
-                // Counts that commit elements from before the place lie among these.
+                // Counts that commit elements from before the place are among these.
                 if (c.config.max_speculation != 0)
                     lines.erase(lines.begin(), std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
                                     return !line.starts_with("cycles ");
@@ -286,7 +286,7 @@ TEST_F(Etm4Elements, Q) {
     address(0x1020);
     atoms({true});
     EXPECT_EQ(lines(), (Lines{"untraced 0x1000 0x1020 0x0 0x1", range(0x1020, 0x1024, "E")}));
-    // Over a barrier; after an indirect branch whose target no packet named.
+    // After a barrier; after an indirect branch whose target no packet named.
     begin(test::ete());
     address(0x1020);
     add(Q{.address = {0x102c, 4, false}, .count = 3, .type = 0xa});
@@ -311,7 +311,7 @@ TEST_F(Etm4Elements, AQPushesNothing) {
                      range(0x1010, 0x1014, "E"), "inconsistency 0x3 0x1010 0x0 0x0", "atoms 0x1 0x0 0x0 0x0"}));
 }
 
-// The target of a return that the return stack gives is where a Q element behind it begins; the entry is gone.
+// If the return stack gives the target of a return, a Q element after it begins at this target; the entry is removed.
 TEST_F(Etm4Elements, AQBehindAReturn) {
     Config config = test::ete();
     config.return_stack = true;
@@ -340,7 +340,7 @@ TEST_F(Etm4Elements, FlowThatCannotBeIsReported) {
             if (speculation != 0) add(Commit{outcomes});
             return lines();
         };
-        // bl at 0x100c is always taken; then nothing can be placed before an address.
+        // bl at 0x100c is always taken; then no element has a place before the next address.
         EXPECT_EQ(decoded(3,
                           [&] {
                               atoms({false, false, true});
@@ -362,7 +362,7 @@ TEST_F(Etm4Elements, FlowThatCannotBeIsReported) {
                           })
                       .at(2),
                   elsewhere(0x1020, 0x1028));
-        // Of an indirect branch that is no exception return.
+        // An indirect branch that is no exception return.
         EXPECT_EQ(decoded(2,
                           [&] {
                               address(0x1010);
@@ -389,7 +389,7 @@ TEST_F(Etm4Elements, TimeDoesNotGoBack) {
     }
 }
 
-// It needs an A-sync, and no Trace Info (docs/spec/etm4-registers.md, 2.13 and 2.17).
+// Instrumentation needs an A-sync, and no Trace Info (docs/spec/etm4-registers.md, 2.13 and 2.17).
 TEST_F(Etm4Elements, InstrumentationWithoutATraceInfo) {
     config_ = test::ete();
     for (const bool synchronised : {true, false}) {
@@ -417,7 +417,7 @@ TEST_F(Etm4Elements, TheTimestampThatIsNotKnown) {
     EXPECT_EQ(times, (std::vector<std::pair<std::uint64_t, std::uint64_t>>{{0, 0}, {5, 1}}));
 }
 
-// A count lies behind the youngest element it commits (5), and one without a number is there too.
+// A count follows the youngest element that it commits (5), and a count without a number does as well.
 TEST_F(Etm4Elements, ACountLiesBehindWhatItCommits) {
     Config config = test::etmv4();
     config.max_speculation = 8;
@@ -455,7 +455,7 @@ TEST_F(Etm4Elements, Exceptions) {
     EXPECT_EQ(lines(), (Lines{range(0x1000, 0x1008, "N"), elsewhere(0x1008, 0x1014), range(0x1014, 0x1018, "cut"),
                               "exception 2 back 4120", range(0x1020, 0x1024, "E"), elsewhere(0x1024, 0x1010),
                               "exception 14 back 4112"}));
-    // The walk to the return address would pass a branch; the trace is believed.
+    // The walk to the return address would pass a branch; the decoder believes the trace.
     begin(test::etmv4());
     exception(0x0e);
     address(0x1010);
@@ -534,7 +534,7 @@ TEST_F(Etm4Elements, AnExceptionWithoutAnAddressIsAGap) {
                               "gap " + std::to_string(bad) + " " + std::to_string(stream_.size())}));
 }
 
-// A damaged MAXSPEC does not make a decoder keep everything.
+// With a damaged MAXSPEC, a decoder does not keep everything.
 TEST_F(Etm4Elements, WhatWaitsIsLimited) {
     config_ = test::etmv4();
     config_.max_speculation = 0xffffffff;
@@ -554,7 +554,8 @@ TEST_F(Etm4Elements, WhatWaitsIsLimited) {
     }));
 }
 
-// Section 11: branches before it were not taken; flow that the image does not show is believed and reported.
+// Section 11: branches before a Source Address were not taken; the decoder believes flow that the image does not show,
+// and reports it.
 TEST_F(Etm4Elements, SourceAddresses) {
     const auto source = [&](std::uint64_t at) {
         begin(test::ete());
@@ -590,7 +591,7 @@ TEST_F(Etm4Elements, Discard) {
                               "gap " + std::to_string(lost) + " " + std::to_string(sync)}));
 }
 
-// After an A-sync, trace is lost for lack of a Trace Info, regardless of earlier losses.
+// After an A-sync without a Trace Info, trace is lost, regardless of earlier losses.
 TEST_F(Etm4Elements, WithoutATraceInfoNothingIsSynchronised) {
     begin(test::etmv4());
     const std::size_t bad = stream_.size();
@@ -737,7 +738,7 @@ TEST_F(Etm4Elements, ATraceInfoThatContradictsBeginsAnew) {
     go_on({});
     EXPECT_EQ(lines(), (Lines{range(0x1000, 0x1008, "N"), mark(flow::Mark::Kind::uncommitted, 1), "trace on 0",
                               "context 5 512", range(0x1020, 0x1024, "E")}));
-    // Two elements wait, and SPEC says how many.
+    // Two elements wait, and SPEC states how many wait.
     for (const std::uint32_t speculation : {2U, 5U}) {
         Config config = test::etmv4();
         config.max_speculation = 8;
@@ -774,7 +775,7 @@ TEST_F(Etm4Elements, AtomsOfLoadsAndStoresAreCounted) {
     }
 }
 
-// An exception and a Q without the address that belongs to them are not forgotten in silence.
+// An exception and a Q without the address that belongs to them are reported, not dropped.
 TEST_F(Etm4Elements, WhatWaitsForItsAddressAtTheEndIsReported) {
     begin(test::etmv4());
     exception(0x0e);
@@ -839,7 +840,7 @@ private:
     }
 };
 
-// Of a sound stream, each piece begins as it seems, and is decoded once.
+// In a sound stream, each piece begins as expected, and is decoded once.
 TEST_F(Etm4Pieces, OfASoundStreamAreDecodedOnce) {
     config_ = test::etmv4();
     sections(60);
@@ -928,7 +929,7 @@ TEST_F(Etm4Elements, AContextOfAnotherWidthMovesNothing) {
                              [](const std::string& line) { return line.find("1000") != std::string::npos; }));
 }
 
-// Section 10: a Q whose last instruction is no branch ends at the next one, or its way is unknown.
+// Section 10: if the last instruction of a Q is no branch, the Q ends at the next branch, or its path is unknown.
 TEST_F(Etm4Elements, AQThatEndsAtABarrierGoesOnBehindIt) {
     for (const std::uint64_t to : {0x1024U, 0x102cU}) {
         begin(test::ete());
@@ -939,7 +940,7 @@ TEST_F(Etm4Elements, AQThatEndsAtABarrierGoesOnBehindIt) {
     }
 }
 
-// Section 4, "Later Trace Info": pushes are forbidden until an address comes, and a Source Address is none.
+// Section 4, "Later Trace Info": pushes are forbidden until an address comes, and a Source Address is no address.
 TEST_F(Etm4Elements, ASourceAddressAllowsNoPushes) {
     for (const bool forbidden : {false, true}) {
         Config config = test::ete();
@@ -958,7 +959,7 @@ TEST_F(Etm4Elements, ASourceAddressAllowsNoPushes) {
     }
 }
 
-// The next Trace On follows the overflow, also where other trace is lost before it.
+// The next Trace On follows the overflow, even if other trace is lost before it.
 TEST_F(Etm4Elements, ADiscardDoesNotEndAnOverflow) {
     begin(test::etmv4());
     for (const bool overflow : {true, false}) {
@@ -993,7 +994,7 @@ TEST_F(Etm4Elements, BeforeAContextAddressesAreWhole) {
     }
 }
 
-// An address that no context explained is not where execution goes on after a reset.
+// An address without a context does not show where execution continues after a reset.
 TEST_F(Etm4Elements, AnAddressWithoutAContextEndsAtAReset) {
     config_ = test::ete();
     for (const unsigned type : {0x00U, 0x18U}) {

@@ -1,4 +1,4 @@
-// Why the unit traces, or nothing: explain() against the model that has the same registers.
+// Explains what prevents tracing: explain() against the model that has the same registers.
 
 #include "waymark/etm4/explain.h"
 
@@ -151,7 +151,7 @@ bool has(const std::vector<protocol::TraceCondition>& findings, TraceEffect effe
     return std::any_of(findings.begin(), findings.end(), [&](const auto& f) { return f.effect == effect; });
 }
 
-/// The explanation from three quarters of the registers; the unit itself has the others.
+/// The explanation that explain() gives for three quarters of the registers; the unit itself has the others.
 UnitExplanation explain_fewer(const Registers& r, Draw& draw) {
     Registers known;
     std::set<std::string, std::less<>> given;
@@ -171,8 +171,8 @@ Says says(const UnitExplanation& e, const protocol::TracedLevel& level) {
     return all ? Says::everything : Says::part;
 }
 
-// Where explain() says "nothing", the model traces nothing; where it says "everything", it traces every block. The same
-// holds if explain() gets a part of the registers. All three answers come often.
+// If explain() says "nothing", the model traces nothing; if it says "everything", it traces every block. The same holds
+// if explain() gets a part of the registers. All three answers occur often.
 TEST(Etm4Explain, AgreesWithTheModel) {
     unsigned none = 0, all = 0, part_seen = 0, none_of_fewer = 0;
     for (std::uint64_t seed = 0; seed < sized(600U, 150U); ++seed) {

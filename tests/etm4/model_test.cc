@@ -203,8 +203,8 @@ TEST_F(Etm4ModelByHand, TheSequencer) {
     EXPECT_EQ(after(1).seqstr.state, 0);
 }
 
-// 2.8 and 2.17: a single-shot comparator fires once, and its event is in the trace.
-// 2.10: the reset beats all, also where nothing else moves the sequencer.
+// 2.8 and 2.17: a single-shot comparator fires once, and its event is in the trace. 2.10: the reset has priority, even
+// if nothing else moves the sequencer.
 TEST_F(Etm4ModelByHand, TheSequencerIsResetAlone) {
     ModelConfig config = plain();
     config.registers.seqstr.state = 2;
@@ -370,7 +370,7 @@ TEST_F(Etm4ModelByHand, SecureStateThatIsNotPermittedIsNotSeen) {
         model_->set_context({.ns = false, .aarch64 = true, .el = 3});
         exception(0x02, 0, 0x8000);
         branch(0x8000, 0x9000, Waypoint::indirect);
-        // An exception inside has no place in it either.
+        // An exception inside the prohibited region is not traced either.
         exception(0x0e, 0, 0xa000);
         model_->set_context({.ns = true, .aarch64 = true, .el = 1});
         branch(0xa000, 0x1004, Waypoint::indirect);
@@ -388,7 +388,8 @@ TEST_F(Etm4ModelByHand, SecureStateThatIsNotPermittedIsNotSeen) {
     }
 }
 
-// By the signals nothing but what was pending is sent; of an ETE, NIDEN does not concern Non-secure state.
+// If the authentication signals forbid trace, only pending trace is sent; NIDEN of an ETE does not concern Non-secure
+// state.
 TEST_F(Etm4ModelByHand, AuthenticationSignalsChange) {
     for (const bool ete : {true, false}) {
         trace_ = {};

@@ -1,5 +1,5 @@
-/// Byte vectors for every packet × configuration, from docs/spec/etm4.md: the outside witness of the packet
-/// descriptions, which round trips cannot check.
+/// Byte vectors for every packet × configuration, from docs/spec/etm4.md: independent evidence for the packet
+/// descriptions, which round trips cannot give.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -284,14 +284,14 @@ TEST(Etm4Headers, WhatCannotBeIsRefused) {
         {"2", test::ete(2), "09 01 ff ff 00 00 00 00 00 00", reserved},  // before ETE 1.3
         {"2", old, "70", reserved},                                      // before 4.3
         {"3", of_v4, "00 01", malformed},                                // no such extension
-        {"3", of_v4, "00 07", malformed},                                // not of this core
+        {"3", of_v4, "00 07", malformed},                                // not possible for this core
         {"3", of_v4, "00 00 00 00 00 00 00 00 00 00 80", malformed},     // ten zeros
         {"3", of_v4, "00 00 00 00 00 00 00 00 00 00 00 81", malformed},  // not ended by 0x80
         {"3", of_v4, "00 00 03", malformed},                             //
         {"4", of_v4, "01 20", malformed},                                // a section that does not exist
         {"4", of_v4, "01 80 80 80 80", malformed},                       // control bytes without end
         {"4", of_v4, "01 01 80 80 80 80 80", malformed},                 // a field of six bytes
-        {"5", of_v4, "03 00 80 80 80", malformed},                       // a cycle count of four
+        {"5", of_v4, "03 00 80 80 80", malformed},                       // a cycle count of four bytes
         {"8", of_ete, "2d ff ff ff ff 1f", malformed},                   // a count of 33 bits
         {"9", of_ete, "06 01 71", malformed},                            // PE Reset with an address
         {"12", of_cond, "6e 80 80 80 80 80 80", malformed},              // a key without end
@@ -312,7 +312,8 @@ TEST(Etm4Headers, WhatCannotBeIsRefused) {
     }
 }
 
-// Bits that should be 0, and bytes without meaning: read all the same, and written as they should be.
+// Bits that should be 0, and bytes without meaning: they are accepted with any value, and written with the value that
+// they should have.
 TEST(Etm4Headers, WhatShouldBeOtherwiseIsTolerated) {
     const std::pair<const char*, const char*> tolerated[] = {
         {"01 81 ff 7f 00", "01 01 00"},        // further control bytes of Trace Info

@@ -113,7 +113,8 @@ TEST(Etm4Damage, TerminatesAndIsRightAgainAfterTheNextSync) {
                     default: bytes.insert(at, static_cast<std::uint8_t>(random() % 3 == 0 ? random() : 0)); break;
                 }
             }
-            // A packet cut open by the damage may reach into what follows: atoms longer than any packet are between.
+            // A packet that the damage extends may reach into the following bytes: atoms that are longer than any
+            // packet lie between.
             bytes.insert(bytes.end(), 2 * Packets::max_bytes, 0xf7);
             const std::size_t good = bytes.size();
             std::vector<Packet> packets;
@@ -144,14 +145,15 @@ TEST(Etm4Damage, AnyBytesAreAccountedFor) {
 }
 
 TEST(Etm4Sync, ABadPacketDoesNotEatTheNextSync) {
-    // The address of the bad packet would be the zeros of the A-sync: its header is reserved, so nothing is.
+    // The address of the bad packet would be the zeros of the A-sync: the packet's header is reserved, so it has no
+    // address.
     auto bytes = test::with_async(hex("f7 01 01"));
     const auto sync = test::with_async(hex("f6"));
     bytes.insert(bytes.end(), sync.begin(), sync.end());
     // Trace Info takes the first zero as INFO, so ten are left: no A-sync.
     EXPECT_EQ(collect(bytes, test::etmv4()).text(),
               "0+12 A-SYNC\n12+1 ATOM atoms=E\n13+3 TRACE-INFO PLCTL=1 INFO=0\n16+12 GAP malformed packet\n");
-    // A packet that fails inside the A-sync gives its bytes back.
+    // A packet that fails inside the A-sync does not consume the bytes of the A-sync.
     auto reset = test::with_async(hex("06 01"));
     reset.insert(reset.end(), sync.begin(), sync.end());
     const auto got = collect(reset, test::ete());
@@ -175,7 +177,7 @@ TEST(Etm4Sync, MoreZerosThanAnASyncHasArePadding) {
     EXPECT_EQ(got.text(), "0+12 A-SYNC\n12+1 ATOM atoms=E\n13+3 GAP padding\n16+12 A-SYNC\n28+1 ATOM atoms=N\n");
     for (std::size_t cut = 0; cut < bytes.size(); ++cut)
         EXPECT_EQ(collect(bytes, test::etmv4(), {cut}).items, got.items) << cut;
-    // Before the first A-sync they are unsynchronised like all else.
+    // Before the first A-sync these bytes are unsynchronised like all others.
     const auto head = collect(Bytes(bytes).subspan(13), test::etmv4());
     EXPECT_EQ(head.text(), "0+3 GAP unsynchronised\n3+12 A-SYNC\n15+1 ATOM atoms=N\n");
 }

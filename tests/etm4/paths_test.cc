@@ -82,7 +82,8 @@ public:
     std::vector<std::uint8_t> bytes;
     std::vector<std::uint64_t> starts;
 
-    /// `forgotten`: of 10,000 returns this many are sent with an address, so the stack keeps their call, and gets full.
+    /// `forgotten`: of 10,000 returns, this number is sent with an address, so the stack keeps their calls and becomes
+    /// full.
     void run(unsigned steps, std::uint32_t forgotten) {
         forgotten_ = forgotten;
         for (unsigned i = 0; i < steps; ++i) step();
@@ -230,8 +231,8 @@ TEST(Etm4Paths, OfDamagedStreamsAreFollowedAsByTheReference) {
     }
 }
 
-// A call and its return change nothing, but of a full stack the oldest entry is lost. A unit whose stack is empty sends
-// the address of a return, so only a stream that lacks it shows the difference.
+// A call and its return change nothing, except that a full stack loses its oldest entry. A unit whose stack is empty
+// sends the address of a return, so only a stream without this address shows the difference.
 TEST(Etm4Paths, OfCallsDropTheOldestEntryOfAFullReturnStack) {
     const Config config = plain_config(true);
     const DistantPlaces program(9, 16);

@@ -526,7 +526,7 @@ TEST_F(Etm4Programming, RangesOfQElements) {
             const std::string added = packets().substr(before.size());
             EXPECT_EQ(added.find(" Q") != std::string::npos, in == inside) << std::hex << at << added;
         }
-        // From outside into the range, and the reverse: one of the two is permitted by one instruction.
+        // A jump from outside into the range, and the reverse: one of the two blocks is permitted by one instruction.
         for (const auto& [from, to] : {std::pair{0xff8U, 0x1000U}, {0x1ff8U, 0x2000U}}) {
             model_->discontinuity({{{from}, Isa::a64}, ++cycle_});
             const std::string before = packets();

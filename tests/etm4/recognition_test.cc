@@ -65,7 +65,8 @@ TEST(Etm4Recognition, NeedsAnASyncATraceInfoAndLittleDamage) {
     EXPECT_EQ(refused(std::string(async) + "f7"),
               "ETMv4 and ETE, 18 configurations: 2 packets, 1 A-sync, 0 Trace Infos, 0 stretches (0 bytes) without "
               "packets");
-    // One damaged stretch for four synchronisation packets, and one more.
+    // A quarter of the parsed bytes is lost, and then one byte more. Neither bytes before an A-sync nor zeros at the
+    // end count. 44 bytes are packets.
     const auto damaged = [](unsigned times) {
         std::string out;
         for (unsigned i = 0; i < 4; ++i) out += sync + repeated("f7", 20) + (i < times ? reserved : "");
@@ -102,12 +103,12 @@ TEST(Etm4Recognition, TakesTheConfigurationUnderWhichTheLeastIsLost) {
     EXPECT_EQ(c.vmid_bytes, 1);
     EXPECT_FALSE(c.q_elements);
     EXPECT_FALSE(c.timestamp_markers);
-    // A context with a VMID of one byte, and one of four (6).
+    // A context with a VMID of one byte, and another with a VMID of four bytes (6).
     EXPECT_EQ(found_in(identified(sync + "81 f1 05 78 56 34 12 f7 f7 f7")).vmid_bytes, 1);
     c = found_in(identified(sync + "81 f1 05 00 00 00 78 42 42 42"));
     EXPECT_EQ(c.vmid_bytes, 4);
     EXPECT_FALSE(c.commit_mode_1);
-    // Cycle counts with a number of commits, and without (5).
+    // Cycle counts with a number of commits, and cycle counts without (5).
     EXPECT_FALSE(found_in(identified(sync + "0e 01 42")).commit_mode_1);
     c = found_in(identified(sync + "0e 01 02 42"));
     EXPECT_TRUE(c.commit_mode_1);
@@ -171,7 +172,7 @@ TEST(Etm4Recognition, InfersWhetherTheUnitSpeculates) {
     identity = identified(begins + atoms_and_sync + atoms_and_sync);
     EXPECT_EQ(found_in(identity).max_speculation, 0U);
     EXPECT_EQ(fact(identity, "speculation"), "no, proven");
-    // With one Trace Info nothing contradicts it.
+    // With one Trace Info no element contradicts it.
     EXPECT_EQ(fact(identified(begins + "f7 f7 "), "speculation"), "no, likely");
     // Elements beyond MAXSPEC are committed without a packet, and the Trace Info says how many wait: 4.
     const std::string waits_4 = std::string(async) + "01 04 04 85 00 00 40 00 00 00 00 00 30 ";
@@ -189,7 +190,7 @@ TEST(Etm4Recognition, CommitsDecideTheCommitMode) {
     EXPECT_EQ(fact(identity, "cycle counts"), "yes, proven");
     // Counts of mode 0 and elements agree, and so do counts of mode 1 in a unit that does not speculate.
     EXPECT_NE(fact(identity, "cycle counts commit"), "none");
-    // Commit packets beside counts: only if counts commit nothing does each Commit find its elements.
+    // Commit packets beside counts: each Commit finds its elements only if counts commit nothing.
     identity = identified(begins + repeated("f7 f7 10 2d 02 ", 20) + again + "f7 ");
     EXPECT_TRUE(found_in(identity).commit_mode_1);
     EXPECT_EQ(found_in(identity).max_speculation, 2U);
@@ -197,7 +198,7 @@ TEST(Etm4Recognition, CommitsDecideTheCommitMode) {
 }
 
 TEST(Etm4Recognition, InfersTheProfile) {
-    // An SVC of a Cortex-M33: the exception return is an element there, so that the Commit finds its four (9).
+    // An SVC of a Cortex-M33: there the exception return is an element, so that the Commit finds its four elements (9).
     const std::string m33 =
         sync + "04 83 20 01 00 10 00 06 17 96 25 02 60 83 2a 01 00 10 03 f7 07 91 81 00 f7 2d 04 00 03 ";
     const auto svc = [&](unsigned times) { return identified(repeated(sync + m33, times)); };
@@ -205,17 +206,17 @@ TEST(Etm4Recognition, InfersTheProfile) {
     EXPECT_EQ(found_in(identity).profile, CoreProfile::m);
     EXPECT_EQ(fact(identity, "profile"), "M, proven");
     EXPECT_EQ(configuration(found_in(identity))->core_type(), "ARMv8-M");
-    EXPECT_EQ(fact(svc(1), "profile"), "M, likely");  // once may be damage
-    // Only T32 code, and no packet that another profile lacks.
+    EXPECT_EQ(fact(svc(1), "profile"), "M, likely");  // a single one may be damage
+    // Only T32 code, and no packet that excludes the M profile.
     identity = identified(sync + "04 83 20 01 00 10 00 f7 f7 ");
     EXPECT_EQ(fact(identity, "profile"), "M, assumed");
-    // AArch64 is of the A profile.
+    // AArch64 exists in the A profile only.
     identity = identified(sync + repeated("04 85 00 00 40 00 00 00 00 00 30 f7 ", 2));
     EXPECT_EQ(found_in(identity).profile, CoreProfile::a);
     EXPECT_EQ(fact(identity, "profile"), "A, proven");
-    // Function Return is a packet of the M profile alone (5).
+    // Function Return is a packet of the M profile only (5).
     EXPECT_EQ(fact(identified(repeated(sync + "04 83 20 01 00 10 00 f7 05 f7 f7 f7 ", 3)), "profile"), "M, proven");
-    // The core for which a program was built decides where the bytes do not.
+    // If the bytes do not show the profile, the core for which a program was built does.
     const auto unit = configuration(found_in(identity));
     EXPECT_EQ(unit->beside("Cortex-A53"), nullptr);
     ASSERT_NE(unit->beside("ARMv8-M.main"), nullptr);
@@ -232,7 +233,7 @@ TEST(Etm4Recognition, SaysHowSureItIs) {
     // An ETE has no Exception Return (9), an ETMv4 no Transaction Start (11).
     EXPECT_EQ(fact(identified(repeated(begins + "f7 07 f7 f7 ", 3)), "unit"), "ETMv4, proven");
     EXPECT_EQ(fact(identified(repeated(begins + "f7 0a f7 f7 ", 3)), "unit"), "ETE, proven");
-    EXPECT_EQ(fact(identified(begins + "f7 0a f7 f7 "), "unit"), "ETE, likely");  // once may be damage
+    EXPECT_EQ(fact(identified(begins + "f7 0a f7 f7 "), "unit"), "ETE, likely");  // a single one may be damage
     identity = identified(begins + "f7 a5 10 03 f7 a5 10 03 f7 ");
     EXPECT_TRUE(found_in(identity).q_elements);
     EXPECT_EQ(fact(identity, "Q elements"), "yes, proven");
@@ -432,7 +433,7 @@ TEST(Etm4Description, SurveysAStream) {
     EXPECT_EQ(survey(sync + "00 05").troubles, Troubles{"its FIFO overflowed once; execution is missing there"});
     EXPECT_EQ(survey(sync + "00 05 00 05").troubles,
               Troubles{"its FIFO overflowed 2 times; execution is missing there"});
-    s = survey(sync + "02 80 80 80 80 80 80 80 80 00 02 05 02 07");  // whole, then its low bits (5)
+    s = survey(sync + "02 80 80 80 80 80 80 80 80 00 02 05 02 07");  // the whole address, then its low bits (5)
     EXPECT_EQ(s.first_timestamp, 0U);
     EXPECT_EQ(s.last_timestamp, 7U);
 }

@@ -1,4 +1,4 @@
-// Program flow before the first A-sync, from streams of the model whose head was cut off at many places: the uncut
+// Program flow before the first A-sync, in streams of the model that were cut at many places of their heads: the uncut
 // stream shows the truth. docs/recover.md.
 #include "waymark/etm4/recover.h"
 

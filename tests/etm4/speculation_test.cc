@@ -120,8 +120,8 @@ TEST(Etm4Cycles, AllDecodersAgree) {
     test::expect_all_agree(elements, part.bytes, part.config, *part.code);
 }
 
-/// The packets of a stream up to its first address, in speculation of this depth, and enough bytes after them that
-/// loops take the packets put in between.
+/// The packets of a stream up to its first address, with this depth of speculation, and so many bytes after them that
+/// loops read the inserted packets.
 struct Begun {
     explicit Begun(std::uint32_t depth) : part(speculating(100)) {
         part.config.max_speculation = depth;
@@ -142,7 +142,7 @@ struct Begun {
     std::vector<Packet> packets;
 };
 
-// An atom that a Mispredict packet holds commits the oldest one where the unit can hold no more.
+// An atom that a Mispredict packet contains commits the oldest one if the unit can hold no more.
 TEST(Etm4Speculation, AtomsOfMispredictFillTheUnit) {
     Begun stream(2);
     stream.packets.insert(stream.packets.end(), {Atom{{2, 3}}, Mispredict{1}, Discard{}});
@@ -154,8 +154,8 @@ TEST(Etm4Speculation, AtomsOfMispredictFillTheUnit) {
     EXPECT_EQ(mark->b, 2U);
 }
 
-// Elements that a packet commits before it turns out to be impossible are delivered, and those behind them that nothing
-// could cancel.
+// Elements that a packet commits before it turns out to be impossible are delivered, and so are later elements that
+// nothing could cancel.
 TEST(Etm4Speculation, AnImpossiblePacketSettlesWhatWasCommitted) {
     Begun stream(1);
     Context context;
@@ -168,7 +168,8 @@ TEST(Etm4Speculation, AnImpossiblePacketSettlesWhatWasCommitted) {
     EXPECT_EQ(count(elements, Kind::gap), 1U);
 }
 
-// docs/spec/etm4-registers.md, 2.16: Mispredict turns the newest atom that was not cancelled, even if it was committed.
+// docs/spec/etm4-registers.md, 2.16: Mispredict inverts the newest atom that was not cancelled, even if it was
+// committed.
 TEST(Etm4Speculation, ACommittedAtomMayBeMispredicted) {
     const auto outcomes = [](const std::vector<Packet>& packets) {
         Begun stream(8);

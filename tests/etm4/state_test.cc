@@ -18,7 +18,7 @@ TEST(Etm4Addresses, TraceInfoMakesThreeZeros) {
     AddressHistory history = history_at(0x1000);
     history.reset();
     for (unsigned i = 0; i < 3; ++i) EXPECT_EQ(history.entry(i), KnownAddress{});
-    // So a short address right after it is whole.
+    // So a short address directly after it is completely known.
     EXPECT_EQ(history.take({.value = 0x2ebc, .bytes = 2, .is1 = false}), (KnownAddress{{0x2ebc}}));
 }
 
@@ -145,7 +145,7 @@ TEST(Etm4CycleCounts, HaveThresholdAndMaxspecInThem) {
     EXPECT_EQ(state(CycleCountF1{.commit = 1, .count = 0x21, .unknown = false}).count, Count({1, 0x37}));
     EXPECT_EQ(state(CycleCountF1{.commit = 1, .count = 0, .unknown = true}).count, Count({1, std::nullopt}));
     EXPECT_EQ(state(CycleCountF3{.commit = 2, .count = 3}).count, Count({3, 0x19}));
-    // Not in timestamps, and cut to the counter's width: 12 bits here.
+    // No threshold applies in timestamps, and the sum is reduced to the counter's width: 12 bits here.
     EXPECT_EQ(state(Timestamp{.value = {5, 1}, .cycles = 0x1fff, .has_cycles = true}).count,
               Count({std::nullopt, 0xfff}));
     config.commit_mode_1 = true;

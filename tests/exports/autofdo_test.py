@@ -20,13 +20,13 @@ from scratch import Folder, HANGS  # noqa: E402
 
 WAYMARK, SOURCE = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
 HERE = pathlib.Path(__file__).resolve().parent
-# What compilers need to describe inlined calls for profiles.
+# Options that compilers need to describe inlined calls for profiles.
 FOR_PROFILES = ("-O2", "-g", "-fdebug-info-for-profiling", "-fno-exceptions")
 
 
 def read_profile(text):
-    """(function and calls inlined in it, by place; place) → samples, callees; function → total and head counts. A place is
-    a line's offset and discriminator."""
+    """(function and calls inlined in it, by place; place) → samples, callees; function → total and head counts. A place
+    is a line's offset and discriminator."""
     counts, totals, nest = {}, {}, []
     for line in text.splitlines():
         depth = len(line) - len(line.lstrip(" "))
@@ -48,7 +48,7 @@ def read_profile(text):
 
 
 def base_and_copies(discriminator):
-    """What LLVM packs into a discriminator: which piece of a line, and how often that was duplicated."""
+    """The fields that LLVM packs into a discriminator: the piece of a line, and how often it was duplicated."""
     out = []
     for _ in range(2):
         if discriminator & 1:
@@ -64,7 +64,7 @@ def base_and_copies(discriminator):
 
 
 def expected_counts(program, counted, by_llvm):
-    """The same of a program's addresses and how often each ran, from what llvm-symbolizer says of them."""
+    """The same for a program's addresses and their execution counts, by the output of llvm-symbolizer."""
     unpack = base_and_copies if by_llvm else lambda discriminator: (0, 1)
     done = subprocess.run([SYMBOLIZER, "--obj", program, "--output-style=JSON", "--functions=linkage", "--inlines",
                            "--no-demangle"],
@@ -103,7 +103,7 @@ class AutoFdo(unittest.TestCase):
         shutil.copy(HERE / "hot.cc", cls.source)
 
     def weights(self, *options):
-        """How many branches clang weighs, and how many conditional ones and switches there are."""
+        """Number of branches that clang weighs, and number of conditional branches and switches."""
         text = recorded.run(CLANG, "-O2", "-g", *options, "-S", "-emit-llvm", "-o", "-",
                             self.source).stdout
         weighed = set(re.findall(r"^(!\d+) = !\{!\"branch_weights\"", text, re.M))
@@ -124,14 +124,15 @@ class AutoFdo(unittest.TestCase):
         return file
 
     def check_counts(self, program, capture, executions, bias, by_llvm=True):
-        """That a profile has every count in its nest of inlined calls; gives the profile, counts and totals."""
+        """Checks that the profile has every count in its nest of inlined calls; gives the profile, counts and
+        totals."""
         profile = self.exported(capture, "autofdo")
         counts, totals = read_profile(profile.read_text())
-        # By linkage names, also for inlined calls.
+        # Functions have linkage names, inlined ones too.
         self.assertIn("_ZN6shapes5TableclEi", totals)
         self.assertTrue(all(re.fullmatch(r"[\w$]+(\.\w+)*", name) for name in totals), totals)
         self.assertTrue(any(callee == "_ZN6shapes4areaIlEET_RKS1_ii" for (nest, _) in counts for _, callee in nest[1:]))
-        # Every count, in its nest.
+        # Every count, with its nest of inlined calls.
         rows = [json.loads(line) for line in
                 self.exported(capture, "jsonl", "--table", "instructions").read_text().splitlines()]
         functions = [json.loads(line) for line in
@@ -162,18 +163,19 @@ class AutoFdo(unittest.TestCase):
         if exact:
             self.assertEqual(calls[choose], 50 * 64)
             self.assertEqual(calls["_ZN6shapes5TableclEi"], 50)
-            # What never ran is known of program flow: the second piece of code in its line, by its discriminator.
+            # Program flow also shows code that never ran: here the second piece of code in its line, by its
+            # discriminator.
             never = [place for (nest, place), (samples, _) in counts.items() if nest == (choose,) and samples == 0]
             self.assertEqual(never, ["1.1"])
         else:
             self.assertGreater(calls[choose], 0)
-        # LLVM's own reader takes all of it.
+        # LLVM's own reader reads the whole file.
         shown = recorded.run(PROFDATA, "show", "--sample", profile).stdout
         for name, (total, head) in totals.items():
             self.assertIn(f"Function: {name}: {total}, {head}, ", shown)
         recorded.run(PROFDATA, "merge", "--sample", profile, "-o", self.folder / "merged.prof")
         used, branches = self.weights(f"-fprofile-sample-use={profile}")
-        # The same without what was inlined, by names that people read, and no profile.
+        # The same without inlined calls, by readable names, and without a profile.
         alone = self.folder / "alone.txt"
         alone.write_text("".join(line + "\n" for line in text.splitlines() if re.match(r"\S| \S+: \d", line)))
         demangled = self.folder / "demangled.txt"
@@ -208,11 +210,12 @@ class AutoFdo(unittest.TestCase):
         recorded.run(GXX32, "-O2", "-g", "-fno-exceptions", self.source, "-o", program)
         recorded.run(WAYMARK, "record", "--from-start", "-o", capture, "--", program)
         _, counts, _ = self.check_counts(program, capture, "times", self.bias(capture, program), by_llvm=False)
-        # Constructors by the name of one of their variants, as clang calls them.
+        # Constructors have the name of one of their variants, as in clang.
         self.assertIn("_ZN6shapes5TableC2Ev", {callee for (nest, _) in counts for _, callee in nest[1:]})
 
     def bias(self, capture, program):
-        """Where a position-independent program was loaded: of a function, less its place in the file."""
+        """The address at which a position-independent program was loaded: a function's address minus its place in the
+        file."""
         symbols = recorded.run("nm", program).stdout
         place = int(re.search(r"^([0-9a-f]+) T _ZN6shapes5TableclEi$", symbols, re.M)[1], 16) & ~1
         rows = map(json.loads, self.exported(capture, "jsonl", "--table", "functions").read_text().splitlines())

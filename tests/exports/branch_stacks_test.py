@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Samples with branch stacks: perf.data written byte by byte and text of `perf script`, of x86-64 and AArch64, in every
-command that takes them; what other programs make of the same files is the witness where they are installed.
+command that takes them; compared with the output of other programs for the same files, where they are installed.
 
     branch_stacks_test.py WAYMARK SOURCE_DIR
 """
@@ -206,7 +206,7 @@ class BranchStacks(unittest.TestCase):
         self.assertEqual(rows[at["odd"]]["instructions"], 1)
         self.assertEqual(rows[at["after"]]["instructions"], 1)
         self.assertEqual(rows[at["even"]]["instructions"], 3)
-        # Also as the oldest of each stack.
+        # The same for the oldest entry of each stack.
         self.assertEqual(rows[at["back"]]["instructions"], 6)
         self.assertEqual(rows[at["call"]]["instructions"], 1)
         self.assertNotIn(at["end"], {a for a, row in rows.items() if row["instructions"]})
@@ -238,7 +238,7 @@ class BranchStacks(unittest.TestCase):
         self.assertIn("BRANCH", run(WAYMARK, "packets", path).stdout)
 
     def test_all_forms_say_the_same(self):
-        """Fields before and behind stacks, compressed files, text."""
+        """Fields before and after stacks, compressed files, text."""
         plain = self.x86.file("x86_64").bytes()
         want = run(WAYMARK, "profile", self.save("plain.data", plain), "--by", "instruction", "--format", "tsv").stdout
         index = self.x86.file("x86_64", branches=HARDWARE_INDEX).bytes()
@@ -263,7 +263,7 @@ class BranchStacks(unittest.TestCase):
         self.assertIn('"main"', done.stdout)
 
     def test_text_alone_asks_for_what_is_missing(self):
-        """Without maps and image: no advice about perf.data, and no machine that was not observed."""
+        """Without maps and image: no advice about perf.data, and no machine, since none was observed."""
         stack = "".join(f" {0x402000 - 32 * i:#x}/{0x402008 - 32 * i:#x}/P/-/-/0//" for i in range(20))
         odd = stack + " 0x401003/0x401d00/P/-/-/0//"
         for name, line, machine, assumed in (("short", " ".join(stack.split()[:4]), "A64", True), ("a64", stack, "A64", False),

@@ -44,7 +44,7 @@ OURS = ("leaf", "mid", "top1", "top2", "even", "odd", "pick", "main")
 
 
 class Profile:
-    """What a callgrind file says."""
+    """The contents of a callgrind file."""
 
     def __init__(self, text):
         self.own, self.calls, self.passed = collections.Counter(), collections.Counter(), collections.Counter()
@@ -79,12 +79,13 @@ class Profile:
                     calls = None
 
     def contradictions(self):
-        """Functions whose calls cost something else than they and their own calls, recursion aside."""
+        """Functions whose calls do not cost the sum of the functions themselves and their own calls; without
+        recursion."""
         into, out = collections.Counter(), collections.Counter()
         for (caller, callee), cost in self.passed.items():
             into[callee] += cost
             out[caller] += cost
-        # _start calls itself in its way: it contains the jump to main that its call of the C library is given.
+        # _start calls itself in its own way: its call of the C library gets the jump to main as an argument.
         recursive = {"even", "odd", "_start"}
         return {f: (into[f], self.own[f] + out[f]) for f in into if f not in recursive and into[f] != self.own[f] + out[f]}
 

@@ -1,4 +1,4 @@
-/// Coverage and profiles for compilers: lcov, Cobertura, AutoFDO, BOLT; by their own tools where those are installed.
+/// Coverage and profiles for compilers: lcov, Cobertura, AutoFDO, BOLT; read by their own tools if these are installed.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -54,7 +54,7 @@ TEST(Lcov, WhatWasNotObservedIsNamed) {
 
 TEST(Lcov, TheLineOfAFunctionMayHaveRunAsItsCodeMay) {
     auto answers = small_answers();
-    // All code of `compare` comes from a header, and readers want a count for the line that declares it.
+    // All code of `compare` comes from a header, and readers require a count for the line that declares it.
     std::erase_if(answers.lines, [](const answers::Line& l) { return l.line >= 40; });
     std::erase_if(answers.branches, [](const answers::Branch& b) { return b.line >= 40; });
     answers.edges.clear();
@@ -171,7 +171,7 @@ TEST(Autofdo, InlinedCallsAreNested) {
         " 2: _Z4lessii:7\n  0: 2\n  2: 5 compare:5\n"
         " 2.2: _Z4lessii:25\n  2: 5\n  1.40: key:20\n   1: 20\n";
     EXPECT_NE(out.text.find(sort), std::string::npos) << out.text;
-    // Other compilers number pieces of lines in their own ways.
+    // Other compilers number the pieces of a line in other ways.
     answers.functions[1].by_llvm = false;
     const auto other = written([&](ByteSink& sink) { return write_autofdo(answers, sink); });
     EXPECT_NE(other.text.find(" 2: _Z4lessii:12\n  0: 2\n  2: 5 compare:5\n  1: key:5\n"), std::string::npos)
@@ -206,7 +206,7 @@ TEST(Exports, RowsOfAnotherFileAtTheSameAddressAreItsOwn) {
     std::stable_sort(a.branches.begin(), a.branches.end(),
                      [](const Branch& x, const Branch& y) { return x.address < y.address; });
     const auto bolt = written([&](ByteSink& sink) { return write_bolt(a, {"sort.elf"}, sink); });
-    // main's branch there was not mispredicted, and ran on once.
+    // There, the branch of main was not mispredicted, and execution continued once.
     EXPECT_NE(bolt.text.find("B 8008 8004 1 0\n"), std::string::npos) << bolt.text;
     const auto callgrind = written([&](ByteSink& sink) { return write_callgrind(a, {}, sink); });
     const auto count = [&](std::string_view part) {

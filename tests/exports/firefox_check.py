@@ -28,7 +28,7 @@ INSTANT, INTERVAL = 0, 1
 
 
 def refers(column, size, what, *, null=False, none=None):
-    """Each value leads to one of `size` rows, or is null or `none` where that may be."""
+    """Each value leads to one of `size` rows, or is null or `none` where that is permitted."""
     for value in column:
         assert (value is None and null) or value == none or (isinstance(value, int) and 0 <= value < size), (what, value)
 
@@ -70,7 +70,7 @@ def check_thread(thread, profile):
 
     assert samples["weightType"] in ("samples", "tracing-ms", "bytes")
     ascends(samples["time"], "samples")
-    # The last sample of a track ends the one before it.
+    # The last sample of a track ends the preceding one.
     assert all(weight > 0 or stack is None for weight, stack in zip(samples["weight"], samples["stack"]))
     deltas = samples.get("threadCPUDelta")
     assert deltas is None or len(deltas) == samples["length"]
@@ -92,7 +92,7 @@ def check(profile):
     assert len(set(ids)) == len(ids), "a thread twice"
     for thread in profile["threads"]:
         check_thread(thread, profile)
-    # Threads without times of their own make the profile no longer than the others do.
+    # Threads without their own times do not make the profile longer than other threads do.
     ends = [(thread["samples"]["time"][-1], thread["samples"]["weightType"]) for thread in profile["threads"]
             if thread["samples"]["length"]]
     in_time = [end for end, kind in ends if kind == "tracing-ms"]

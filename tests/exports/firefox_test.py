@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Mozilla's own code of the Firefox Profiler, as the npm package @firefox-devtools/profiler-cli, reads recordings: what it finds
-must be what was recorded.
+"""Mozilla's own code of the Firefox Profiler (the npm package @firefox-devtools/profiler-cli) reads recordings: its
+output must agree with the recording.
 
     firefox_test.py WAYMARK SOURCE_DIR WEB
 """
@@ -28,7 +28,7 @@ class Reader:
     def __init__(self, file, home):
         self.environment = {**os.environ, "HOME": str(home)}
         loaded = self.run("load", file)
-        # It gives its own helper half a second to start, which a busy machine may not have.
+        # The tool gives its own helper half a second to start; on a busy machine that may be too short.
         deadline = time.monotonic() + HANGS
         while loaded.returncode != 0 and time.monotonic() < deadline:
             if "retrying often works" not in loaded.stderr and not loaded.args[2:3] == ["status"]:

@@ -159,7 +159,7 @@ class Gcov(unittest.TestCase):
 
     @staticmethod
     def statements(program, source):
-        """Line → addresses at which a statement of it begins."""
+        """Line → addresses at which a statement of this line begins."""
         out = {}
         for row in recorded.run("aarch64-linux-gnu-objdump", "--dwarf=decodedline", program).stdout.splitlines():
             words = row.split()

@@ -1,4 +1,4 @@
-// A program of C++ names and inlined calls whose branches clang is to weigh, for tests/exports/autofdo_test.py.
+// A program with C++ names and inlined calls whose branches clang weighs, for tests/exports/autofdo_test.py.
 extern "C" int printf(const char*, ...);
 namespace shapes {
 __attribute__((noinline)) int choose(int slot, int round) {

@@ -70,7 +70,7 @@ TEST(ImageProfile, ProfgenScriptHasEveryRangeAndBranchOnce) {
     std::string line;
     ASSERT_TRUE(std::getline(in, line));
     EXPECT_EQ(line, "PERF_RECORD_MMAP2 1/1: [0x11000(0x1000) @ 0x1000 00:00 0 0]: r-xp /bin/loop");
-    // As llvm-profgen takes branch stacks apart.
+    // As llvm-profgen splits branch stacks.
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> ranges, branches;
     std::uint64_t count = 0;
     while (in >> count) {
@@ -109,7 +109,8 @@ TEST(ImageProfile, BoltTraces) {
     EXPECT_EQ(text(),
               "B 0 11014 1 0\nT 11008 11004 11008 3\nB 11010 0 1 0\nF 11000 11008 1\nF 11008 1100c 1\n"
               "F 1100c 11010 1\nF 11014 11018 1\n");
-    // Two branches to a place where two ranges begin, one of them a return; and one to where nothing ran.
+    // Two branches, one of them a return, to a place where two ranges begin; and one branch to a place where no code
+    // ran.
     a.ranges = {{1, 0x11000, 0x11008, isa::Isa::a64, 3, 5, 0, 0}, {1, 0x11000, 0x11010, isa::Isa::a64, 5, 4, 0, 0}};
     a.jumps = {{1, 0x11100, 1, 0x11000, Branch::Kind::unconditional, 6},
                {1, 0x11200, 1, 0x11000, Branch::Kind::function_return, 2},
@@ -316,7 +317,7 @@ TEST(BranchLists, DamageIsSaid) {
         for (std::size_t size = 0; size < file.size(); ++size) {
             answers::BranchLists lists;
             const std::string cut = file.substr(0, size);
-            // The older form has no length: cut between two files it is whole.
+            // The older form has no length: if it is cut between two files, it seems to be complete.
             if (!add_branch_lists(lists, bytes_of(cut), "file")) continue;
             EXPECT_TRUE(version == BranchListVersion::old || size == 29) << size;
             EXPECT_LT(lists.size(), 2U);
@@ -336,7 +337,7 @@ TEST(BranchLists, DamageIsSaid) {
 
 TEST(ImageProfile, ALibraryIsNotTakenForTheProgram) {
     Answers a = exact_answers();
-    // The program's file was not found: its code is not among the code that ran.
+    // The program's file was not found: its code is not part of the known code.
     a.functions.clear();
     a.ranges.resize(1);
     a.jumps.resize(1);

@@ -29,7 +29,7 @@ def varint(data, at):
 
 
 def fields(data):
-    """(number, value) of each field of a message; the value of one with a length is its bytes."""
+    """(number, value) of each field of a message; for a field with a length, the value is its bytes."""
     at = 0
     while at < len(data):
         key, at = varint(data, at)

@@ -164,7 +164,7 @@ std::vector<ReadSlice> expected(const answers::Answers& a, std::uint64_t ns_per_
     std::vector<ReadSlice> out;
     for (const auto& s : a.timeline.slices) {
         std::string name;
-        // The names at random have one byte that is no UTF-8.
+        // Random names contain one byte that is no UTF-8.
         for (const char c : a.functions[s.function].name)
             name += c == '\xff' ? std::string("\xef\xbf\xbd") : std::string(1, c);
         out.push_back(
@@ -187,7 +187,7 @@ TEST(Perfetto, EverythingIsThere) {
     EXPECT_EQ(trace.instants[1], (std::pair<std::uint64_t, std::string>{1'041'000, "exception"}));
     const std::vector<std::pair<std::uint64_t, double>> points{{1'000'000, 1.25}, {1'030'000, 2}};
     EXPECT_EQ(trace.counters["cycles per instruction"], points);
-    EXPECT_EQ(trace.parents[3], 2U);  // interrupts, below the core
+    EXPECT_EQ(trace.parents[3], 2U);  // interrupts, nested below the core
     EXPECT_TRUE(out.report.notes.empty()) << out.notes();
 }
 
@@ -223,7 +223,7 @@ TEST(Perfetto, StaysInProportion) {
                 longest = std::max(longest, s.end - s.begin);
             }
             EXPECT_GT(shortest, 0U);
-            // The longest one of all is still there.
+            // The longest slice is still there.
             std::uint64_t true_longest = 0;
             for (const auto& s : answers.timeline.slices) true_longest = std::max(true_longest, s.end - s.begin);
             EXPECT_EQ(longest, true_longest);
@@ -247,7 +247,7 @@ TEST(Perfetto, MergedSlicesSayForHowManyTheyStand) {
     for (const ReadSlice& s : trace.slices)
         if (s.depth == 1) {
             stand_for += s.merged;
-            EXPECT_EQ(s.name, "compare");  // had most of the time
+            EXPECT_EQ(s.name, "compare");  // it had most of the time
         }
     EXPECT_EQ(stand_for, 10'000U);
     EXPECT_NE(out.notes().find("10,000 slices merged"), std::string::npos) << out.notes();

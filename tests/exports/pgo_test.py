@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """From recordings to faster programs: answers files in place of captures, merged in any order, and the profiles that
-`waymark pgo` makes of them, as their readers take them. examples/pgo/run.sh does the same at full size.
+`waymark pgo` makes from them, read by the tools that they are for. examples/pgo/run.sh does the same at full size.
 
     pgo_test.py WAYMARK SOURCE_DIR
 """
@@ -98,7 +98,7 @@ class Pgo(unittest.TestCase):
         merged.add(three.read_bytes())
         self.assertEqual(len(merged), 1)
         self.assertIn("3 captures in 2 files", said)
-        # As commands that take several captures add them up.
+        # The commands that take several captures add them up in the same way.
         both = [json.loads(recorded.run(WAYMARK, "profile", *sources, "--format", "json").stdout)["rows"]
                 for sources in ((three,), self.captures)]
         self.assertEqual(both[0], both[1])
@@ -116,7 +116,7 @@ class Pgo(unittest.TestCase):
             exported = self.folder / "exported"
             recorded.run(WAYMARK, "export", self.answers[0], "--to", "branch-list", "-o", exported, *how)
             self.assertEqual(exported.read_bytes(), written)
-            # As what is read again.
+            # The file that is read again.
             kept = self.folder / f"version{version}.list"
             kept.write_bytes(written)
             texts.append(self.pgo("autofdo", kept)[0])
@@ -142,7 +142,7 @@ class Pgo(unittest.TestCase):
     # ---- profiles
 
     def executed(self):
-        """Address in the program → how often it ran, as `waymark export` has it from the captures themselves."""
+        """Address in the program → execution count, as `waymark export` gives it for the captures themselves."""
         bias = None
         total = collections.Counter()
         for capture in self.captures:
@@ -192,7 +192,8 @@ class Pgo(unittest.TestCase):
             small.append(self.folder / f"small{number}")
             recorded.run(WAYMARK, "answers", capture, "--only-ranges", "-o", small[-1])
         recorded.run(WAYMARK, "merge", *small, "-o", merged)
-        # The order of inputs matters when they are added up, for all tools alike.
+        # Captures are added up before the profile is made, for all tools alike: one tool is enough to show that their
+        # order does not matter.
         for tool in ("clang", "autofdo", "profgen", "bolt"):
             orders = (self.captures, reversed(self.captures)) if tool == "clang" else (self.captures,)
             profiles = {self.pgo(tool, *sources)[0] for sources in (*orders, self.answers, [merged])}
@@ -215,14 +216,14 @@ class Pgo(unittest.TestCase):
             self.assertIn(clause, recorded.run(WAYMARK, view, both, "--strict", status=1).stdout, view)
         self.assertIn(clause, recorded.run(WAYMARK, "export", both, "--to", "callgrind").stdout)
         recorded.run(WAYMARK, "diff", self.answers[0], both, "--threshold", "1", "--strict", status=1)
-        # What did not run in one capture may have run in the other.
+        # Code that did not run in one capture may have run in the other.
         missing = []
         for a in (self.answers[0], both):
             rows = json.loads(recorded.run(WAYMARK, "coverage", a, "--by", "image", "--format", "json").stdout)["rows"]
             missing.append(sum(row["instructions not executed"] for row in rows))
         self.assertGreater(missing[0], 0)
         self.assertEqual(missing[1], 0)
-        # Profiles of ranges are whole.
+        # Profiles of ranges are complete.
         profiles = [self.pgo("autofdo", *sources) for sources in (self.captures[:2], [both])]
         self.assertEqual(profiles[1][0], profiles[0][0])
         covers = [re.search(r"the profile covers ([^;]+);", said)[1] for _, said in profiles]
@@ -241,11 +242,12 @@ class Pgo(unittest.TestCase):
             ir = recorded.run(CLANG, *AARCH64[:3], "-g", "-S", "-emit-llvm", f"-fprofile-sample-use={profile}", "-o", "-",
                               self.source).stdout
             code[profile] = re.findall(r"!\{!\"branch_weights\".*", ir)
-            # The indirect call is compared with the rule that is met most, which is then inlined; a long packet is rare.
+            # The indirect call is compared with the rule that is met most often, which is then inlined; a long packet
+            # is rare.
             self.assertRegex(ir, r"icmp eq .*@accept_data")
         self.assertGreater(len(code[self.folder / "profile.clang"]), 2)
         self.assertEqual(*code.values())
-        # It runs in fewer instructions than without the profile, and says the same.
+        # It executes fewer instructions than without the profile, and prints the same.
         better = self.built("better", "-g", f"-fprofile-sample-use={self.folder / 'profile.clang'}")
         said = [recorded.run(QEMU, *ROOT, program, 1000).stdout for program in (self.program, better)]
         self.assertEqual(said[1], said[0])
@@ -253,13 +255,13 @@ class Pgo(unittest.TestCase):
         self.assertLess(after, 0.98 * before)
 
     def test_agrees_with_instrumentation(self):
-        """What counters in the same program count, line by line, by llvm-profdata."""
+        """The counts of counters in the same program, line by line, by llvm-profdata."""
         self.pgo("clang", self.captures[0])
         said = recorded.run(sys.executable, SOURCE / "examples/pgo/overlap.py", self.folder / "profile.clang", self.program,
                             300).stdout
         self.assertGreater(float(re.search(r"Whole program sample overlap: ([\d.]+)%", said)[1]), 99.0)
         self.assertRegex(said, r"Function overlap: 100\.000%")
-        # A profile of other counts does not.
+        # A profile with other counts does not give this result.
         text = (self.folder / "profile.clang").read_text()
         self.assertIn("\n 8: 300\n", text)
         wrong = self.folder / "wrong.prof"
@@ -304,7 +306,7 @@ class Pgo(unittest.TestCase):
             self.assertRegex(out.read_text(), r"(?m)^main:\d+:\d+$")
 
     def blocks_of_bolt(self, merged, times):
-        """What BOLT takes for the executions of each block is how often the block's first instruction ran."""
+        """BOLT's execution count of each block is the count of the block's first instruction."""
         printed = recorded.run(BOLT, self.program, "-data", merged, "-o", self.folder / "same", "-print-cfg")
         compared = collections.Counter()
         for function in re.split(r'(?m)^Binary Function "', (printed.stdout + printed.stderr).partition('\nBinary Function "')[2]):
@@ -336,7 +338,8 @@ class Pgo(unittest.TestCase):
         said = recorded.run(PERF2BOLT, "--pa", "-p", self.folder / "profile.bolt", "-o", merged, self.program)
         said = said.stdout + said.stderr
         self.assertIn(f"read {len(lines)} aggregated LBR entries", said)
-        # BOLT does not know where the stubs of the linkage table lead; everything else it finds in its own disassembly.
+        # BOLT does not know the targets of the stubs in the linkage table; it finds all other targets in its own
+        # disassembly.
         begin, size = (int(x, 16) for x in re.search(r"\] \.plt +PROGBITS +(\w+) \w+ (\w+)",
                                                      recorded.run(READELF, "-SW", self.program).stdout).groups())
         stubs = sum(int(n) for kind, first, last, n, *_ in map(str.split, lines)
@@ -365,7 +368,7 @@ class Pgo(unittest.TestCase):
         self.pgo("bolt", capture)  # needs none
         _, said = self.pgo("autofdo", self.captures[0], status=1, options=["--of-image", "nobody"])
         self.assertIn("no image is called 'nobody'", said)
-        # A library that is mapped, and of which nothing runs.
+        # A library that is mapped and never runs.
         begun = self.folder / "begun.data"
         recorded.attempt(WAYMARK, "record", "--as", "perf", "--start-at", "main", "--limit", "20", "-o", begun, "--",
                          self.program, 50)
@@ -374,7 +377,8 @@ class Pgo(unittest.TestCase):
             self.assertIn("nothing of libc.so.6 ran in a file that was found", said)
 
     def test_create_llvm_prof_uses_autofdo_text(self):
-        """Debian's version, 0.19: by its rule of addresses, and of DWARF 4; of DWARF 5 it makes nothing, and pgo warns."""
+        """Debian's version, 0.19: by its own rule for addresses, and with DWARF 4; from DWARF 5 it makes nothing, and
+        pgo warns."""
         if not shutil.which("create_llvm_prof"):
             self.skipTest("SKIPPED: create_llvm_prof is missing (Debian package autofdo)")
         for version, linker, rule in (("4", "lld", "loaded"), ("4", "bfd", "offsets"), ("5", "lld", "loaded")):
@@ -399,7 +403,8 @@ class Pgo(unittest.TestCase):
 
 class Simpleperf(unittest.TestCase):
     def test_ranges_are_those_of_simpleperf(self):
-        """Android's test file, which lies in the corpus as a snapshot too, against what simpleperf's own test expects."""
+        """Android's test file, which the corpus also contains as a snapshot, against the expectation of simpleperf's
+        own test."""
         corpus = recorded.corpus(SOURCE)
         if corpus is None:
             self.skipTest("no corpus of captures (WAYMARK_CORPUS)")
@@ -414,7 +419,7 @@ class Simpleperf(unittest.TestCase):
             given, expected = out.read_text().splitlines(), golden.read_text().splitlines()
         count = int(expected[0])
         self.assertEqual(given[:count + 2], expected[:count + 2])  # ranges, and no addresses
-        # Branches too, but that simpleperf has 0 where an indirect one led.
+        # Branches agree too, except that simpleperf has 0 for the target of an indirect branch.
         begin = count + 3
         self.assertEqual(given[begin - 1], expected[begin - 1])
         lines = int(expected[begin - 1])

@@ -85,7 +85,7 @@ TEST(AllProfiles, NoCostsAtAll) {
 
 // ---- speedscope
 
-/// The conditions of speedscope's own import: frames exist, events nest and never go back.
+/// The conditions of speedscope's own import: frames exist, events are nested, and times never decrease.
 void check_speedscope(const json& file) {
     ASSERT_EQ(file.at("$schema"), "https://www.speedscope.app/file-format-schema.json");
     const std::size_t frames = file.at("shared").at("frames").size();
@@ -165,7 +165,7 @@ TEST(Recursion, NoFormatGrowsWithTheSquareOfItsDepth) {
     const auto speedscope = [](const auto& a, ByteSink& sink) { return write_speedscope(a, {}, sink); };
     const auto pprof = [](const auto& a, ByteSink& sink) { return write_pprof(a, {}, sink); };
     const auto callgrind = [](const auto& a, ByteSink& sink) { return write_callgrind(a, {}, sink); };
-    // Paths of more than 512 frames are cut: beyond that depth a format that writes paths is linear, too.
+    // Paths of more than 512 frames are cut: for deeper recursion, a format that writes paths is linear too.
     constexpr std::size_t depth = sized(4000U, 800U);
     EXPECT_LT(bytes(2 * depth, folded), bytes(depth, folded) * 5 / 2);
     const std::size_t in_speedscope = bytes(2 * depth, speedscope);
@@ -263,7 +263,7 @@ TEST(Firefox, TimelineAndTree) {
     ASSERT_EQ(file["threads"].size(), 3U);
     const json& core = file["threads"][0];
     EXPECT_EQ(core["name"], "core 0");
-    // All of the 57 µs are in one stack or another.
+    // The stacks together have all of the 57 µs.
     double sum = 0;
     for (const json& weight : core["samples"]["weight"]) sum += weight.get<double>();
     EXPECT_NEAR(sum, 0.057, 1e-9);
@@ -397,7 +397,7 @@ TEST(Pprof, NamesThatAreNoSymbolsHaveNoSystemName) {
     const auto out = written([&](ByteSink& sink) { return write_pprof(answers, {}, sink); });
     const ReadProfile profile = read_profile(gunzip(out.text));
     EXPECT_EQ(profile.strings.at(profile.function_names.at(1)), "<code not known>");
-    // With one, pprof would cut the brackets out.
+    // With a system name, pprof would cut the brackets out.
     EXPECT_FALSE(profile.system_names.contains(1));
     EXPECT_EQ(profile.strings.at(profile.system_names.at(2)), "_Z4sortPii");
 }
@@ -422,7 +422,7 @@ TEST(Pprof, ProtocKnowsEveryField) {
     EXPECT_EQ(ran.status, 0) << ran.output;
     EXPECT_NE(ran.output.find("\"sort(int*, int)\""), std::string::npos) << ran.output;
     EXPECT_NE(ran.output.find("\"_Z4sortPii\""), std::string::npos);
-    // A function that the description lacks would stand there as a bare number.
+    // A function without a description would appear there as a bare number.
     EXPECT_EQ(ran.output.find("\n0: "), std::string::npos);
     for (int field = 1; field < 20; ++field)
         EXPECT_EQ(ran.output.find("\n" + std::to_string(field) + ": "), std::string::npos) << ran.output;
@@ -480,7 +480,7 @@ TEST(Callgrind, RecursionIsCountedOnce) {
     EXPECT_NE(out.text.find("calls=2 0x8010 20\n0x8010 20 20 20\n"), std::string::npos) << out.text;
 }
 
-// Counts that stopped at the largest number stay there in every sum: a sum that wrapped would be one of few.
+// Counts that stopped at the largest number stay there in every sum: a sum that wrapped would look like a small count.
 TEST(AllProfiles, SumsOfSaturatedCountsStaySaturated) {
     constexpr std::uint64_t most = ~std::uint64_t{0};
     const std::string text = std::to_string(most);
@@ -514,8 +514,8 @@ TEST(AllProfiles, SumsOfSaturatedCountsStaySaturated) {
     EXPECT_EQ(functions, 3U);
 }
 
-/// Counter units: a task runs without a call, so its node counts none. callgrind_annotate takes the line after
-/// `calls=0` for own cost of the caller.
+/// Counter units: a task runs without a call, so its node has no calls. callgrind_annotate takes the line after
+/// `calls=0` as own cost of the caller.
 TEST(Callgrind, NoCallsLineWithoutCalls) {
     using namespace answers;
     Answers a = small_answers();

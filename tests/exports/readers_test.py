@@ -42,7 +42,7 @@ AS_CSV = {"jsonl": (4, 1000), "sqlite": (2, 150_000)}
 
 
 def value(text):
-    """A cell of CSV as JSON has it."""
+    """A cell of CSV as a JSON value."""
     if text == "":
         return None
     try:
@@ -67,7 +67,7 @@ def of_each(test):
 
 
 def weight_of(profile):
-    """Of a speedscope profile: the weights of its samples, or the time in which something is open."""
+    """For a speedscope profile: the weights of its samples, or the times during which frames are open."""
     if profile["type"] == "sampled":
         return sum(profile["weights"])
     total = depth = last = 0
@@ -100,7 +100,7 @@ class Readers(unittest.TestCase):
             for file in (capture.folder / "jsonl").glob("*.jsonl"):
                 cls.tables[name][file.stem] = [json.loads(line) for line in file.read_text().splitlines()]
             cls.tables[name]["rows"] = [row for rows in cls.tables[name].values() for row in rows]
-            # A name instead of a call path where callers are unknown.
+            # A name takes the place of the call path if callers are unknown.
             cls.tables[name]["paths"] = cls.tables[name]["calls"] or cls.tables[name]["instructions"]
 
     @of_each
@@ -141,7 +141,7 @@ class Readers(unittest.TestCase):
         self.assertEqual(collections.Counter((s.track, s.name, s.depth) for s in trace.slices), written)
         self.assertEqual(len(trace.instants), len(tables["marks"]))
         self.assertEqual(len(trace.values), len(tables["points"]))
-        # Times too, if the capture counts in them.
+        # The same for times, if the capture counts in them.
         about = tables["capture"][0]
         if about["ticks_per_second"] in (None, 10 ** 9):
             lasted = collections.Counter()
@@ -170,7 +170,7 @@ class Readers(unittest.TestCase):
 
     @of_each
     def test_totals(self, capture, tables):
-        """Each export that costs can be added up of has the same sum as `waymark profile`."""
+        """The costs in each export have the same sum as in `waymark profile`."""
         for metric in tables["metrics"]:
             own, _, name = capture.costs(metric["id"])
             whole, option = sum(own.values()), ("--metric", name)
@@ -198,7 +198,7 @@ class Readers(unittest.TestCase):
         for to, (each, rest) in BOUNDS.items():
             done = recorded.attempt(WAYMARK, "export", capture.capture, *capture.options, "--to", to, "-o",
                                     capture.folder / to)
-            # Not every capture contains the data for these.
+            # Not every capture contains the data for these formats.
             if done.returncode == 1 and to in ("lcov", "cobertura", "autofdo", "bolt"):
                 continue
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -206,7 +206,7 @@ class Readers(unittest.TestCase):
             bytes_written = size(capture.folder / to)
             row.append(f"{to} {bytes_written} of {bound}")
             self.assertLessEqual(bytes_written, bound, to)
-        # The length of a path is that of its names.
+        # The length of a path is the length of its names.
         folded = capture.export("folded", "folded")
         depth = max(line.count(";") + 1 for line in folded.read_text().splitlines())
         longest = max(len(f["name"]) for f in tables["functions"])

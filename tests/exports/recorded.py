@@ -28,7 +28,8 @@ def skip(why):
 
 
 def need(tool, package):
-    """The path of a tool of a Debian package, or one of several names; without it the test is skipped."""
+    """The path of a tool from a Debian package, or of the first that exists among several names; without it the test is
+    skipped."""
     found = next(filter(None, map(shutil.which, [tool] if isinstance(tool, str) else tool)), None)
     if found is None:
         skip(f"{tool if isinstance(tool, str) else tool[0]} is missing (Debian package {package})")
@@ -41,13 +42,13 @@ def newest(tool):
 
 
 def attempt(*arguments, **more):
-    """Runs a command and gives what became of it."""
+    """Runs a command and returns its result."""
     more = {"capture_output": True, "text": True, "timeout": HANGS, **more}
     return subprocess.run([str(a) for a in arguments], **more)
 
 
 def run(*arguments, status=0, **more):
-    """Runs a command; another status than the one that is due ends the test."""
+    """Runs a command; an unexpected exit status ends the test."""
     done = attempt(*arguments, **more)
     if done.returncode != status:
         sys.exit(f"{' '.join(map(str, arguments))} ended with {done.returncode}, not {status}:\n{done.stdout}{done.stderr}")

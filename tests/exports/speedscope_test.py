@@ -24,7 +24,7 @@ NANOSECONDS = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
 
 def amount(text):
-    """The number in `57,430 (54%)` or `1.23ms`, and how much it may be rounded."""
+    """The number in `57,430 (54%)` or `1.23ms`, and the error by rounding."""
     text = text.split(" (")[0]
     if timed := re.fullmatch(r"([\d.,]+) ?(ns|µs|ms|s)", text):
         shown, unit = timed.groups()
@@ -34,7 +34,7 @@ def amount(text):
 
 
 def slices(document, profile):
-    """Name → its own time in an evented profile, and the whole."""
+    """Name → its own time in an evented profile, and the total time."""
     own, stack, since = collections.Counter(), [], profile["startValue"]
     for event in profile["events"]:
         if stack:

@@ -1,5 +1,5 @@
-/// Tables: CSV, JSON lines and SQLite say the same; the document says what the file says; the table of formats is
-/// whole.
+/// Tables: CSV, JSON lines and SQLite have the same contents; the document describes the file; the table of formats is
+/// complete.
 #include "waymark/exports/tables.h"
 
 #include <sqlite3.h>
@@ -97,7 +97,7 @@ TEST(Csv, NoCellIsAFormula) {
     ASSERT_EQ(rows.size(), 1 + hostile.size() + harmless.size());
     for (std::size_t i = 0; i < hostile.size(); ++i) EXPECT_EQ(rows[1 + i][1], "'" + hostile[i]);
     for (std::size_t i = 0; i < harmless.size(); ++i) EXPECT_EQ(rows[1 + hostile.size() + i][1], harmless[i]);
-    // By rule: no cell of text begins as a formula does, quoted or not.
+    // By rule, no cell of text begins like a formula, quoted or not.
     for (const auto& row : rows) {
         const std::string& cell = row[1];
         if (cell.empty() || std::find(harmless.begin(), harmless.end(), cell) != harmless.end()) continue;
@@ -123,7 +123,7 @@ TEST(Tables, CsvAndJsonSayTheSame) {
                     } else if (value.is_number()) {
                         EXPECT_EQ(std::stod(field), value.get<double>());
                     } else if (field.find('\xff') == field.npos) {
-                        // The apostrophe that keeps text from being a formula is no part of it.
+                        // The apostrophe that prevents execution as a formula is not part of the text.
                         EXPECT_EQ(field.starts_with('\'') ? field.substr(1) : field, value.get<std::string>());
                     }
                     EXPECT_TRUE(c != 0 || !table.has_id || value == r);

@@ -27,14 +27,14 @@ FOLDER = pathlib.Path("/mnt")
 
 
 def why_not():
-    """Why no cluster can be started here, or None."""
+    """The reason why no cluster can be started here, or None."""
     os.environ["PATH"] += ":/usr/sbin:/sbin"
     missing = [p for p in PROGRAMS if not shutil.which(p)]
     if missing:
         return f"no {', '.join(missing)}: install the Debian packages slurmctld, slurmd, slurm-client and munge"
     if subprocess.run([*namespaces(), "true"], capture_output=True).returncode:
         return "namespaces are forbidden here: unshare fails"
-    # slurmctld drops its groups, which only a user with rights may in its namespace.
+    # slurmctld drops its groups; in its namespace only a user with the right to do so can.
     if subprocess.run([*namespaces(), sys.executable, "-c", "import os; os.setgroups([])"], capture_output=True).returncode:
         return "slurmctld cannot run in a namespace of this user, who may not change groups: run it as root"
     return None
@@ -46,11 +46,11 @@ def namespaces():
 
 
 def enter():
-    """Runs this script again in namespaces, and ends with its status. Returns inside of them."""
+    """Runs this script again in namespaces, and ends with its status. Returns only inside the namespaces."""
     if os.environ.get(INSIDE):
         loopback_up()
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2g", "waymark-test", str(FOLDER)], check=True)
-        # A name that resolves, with any name of this machine.
+        # A name that resolves, whatever this machine is called.
         socket.sethostname("cluster")
         hosts = FOLDER / "hosts"
         hosts.write_text("127.0.0.1 localhost cluster\n")
@@ -173,7 +173,7 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=60 State=UP
         wait_for("slurmctld", lambda: run("scontrol", "ping", check=False).stdout.find(" UP") >= 0 or self.check("slurmctld"))
 
     def check(self, name):
-        """What has ended is not waited for."""
+        """A process that has ended is not waited for."""
         status = self.processes[name].poll()
         if status is not None:
             raise AssertionError(f"{name} ended with {status}; its output is in {self.folder / 'log'}")
@@ -196,8 +196,8 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=60 State=UP
         return run("squeue", "--noheader", "--array", "--format=%F|%K|%j|%T|%N|%r").stdout.splitlines()
 
     def wait_until_saved(self):
-        """The controller writes its state every few seconds. Of tasks that began since, it knows nothing after a crash, and
-        drains their nodes."""
+        """The controller writes its state every few seconds. After a crash it does not know tasks that began since
+        then, and drains their nodes."""
         for job in run("squeue", "--noheader", "--states=RUNNING", "--format=%A").stdout.split():
             run("scontrol", "update", f"JobId={job}", "Comment=to be saved", check=False)
         changed = time.time()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`waymark fleet` without a batch system, on recordings of four units: any division gives the same bytes, and these are what
-`waymark merge` gives; commands that show answers take the result.
+"""`waymark fleet` without a batch system, on recordings of four units: any division gives the same bytes, which
+`waymark merge` also gives; commands that show answers take the result.
 
     local_test.py WAYMARK SOURCE_DIR [TEST…]
 """
@@ -30,7 +30,7 @@ def run(*words, check=True, status=0, **more):
 class Local(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        # Files of jobs are synced, which on a busy disk takes longer than all else.
+        # Files of jobs are synced, which takes longer than everything else on a busy disk.
         cls.temporary = Folder(dir="/dev/shm" if pathlib.Path("/dev/shm").is_dir() else None)
         cls.addClassCleanup(cls.temporary.cleanup)
         cls.folder = pathlib.Path(cls.temporary.name)

@@ -44,7 +44,7 @@ void shuffle(std::vector<T>& items, synthetic::Random& random) {
         std::swap(items[left - 1], items[random.below(static_cast<std::uint32_t>(left))]);
 }
 
-/// Merges files by a random tree: groups of any size in any order, some of them of one file alone, until one is left.
+/// Merges files by a random tree: groups of any size in any order, some with a single file, until one file is left.
 File by_random_tree(std::vector<File> files, synthetic::Random& random) {
     for (bool merged = false; files.size() > 1 || !merged; merged = true) {
         shuffle(files, random);
@@ -149,7 +149,7 @@ TEST(FleetMerge, IntermediateSumsChangeNothing) {
     EXPECT_EQ(nodes_of_level(2305, 1), 49U);
     EXPECT_EQ(nodes_of_level(2305, 2), 2U);
     const MadeJob job(std::vector<std::size_t>(100, 1));
-    // All but one have the answers of the first, which takes a hundred processes less.
+    // All captures but one have the answers of the first capture, which saves a hundred processes.
     ASSERT_TRUE(run_shard(job.folder(), 0, made, tested_options()));
     Receipt receipt = *read_receipt(job.folder(), 0);
     for (std::uint32_t n = 1; n < 100; ++n) {
@@ -168,7 +168,7 @@ TEST(FleetMerge, IntermediateSumsChangeNothing) {
     EXPECT_EQ(merged->intermediate_files, 2U);
     EXPECT_EQ(merged->merged, 99U);
     EXPECT_EQ(contents_of(job.folder().result()), without);
-    // A later shard: the sum without it is useless now.
+    // A later shard: the sum without this shard is out of date now.
     ASSERT_TRUE(run_shard(job.folder(), 77, made, tested_options()));
     merged = merge_job(job.folder(), {});
     EXPECT_EQ(merged->intermediate_files, 1U);
@@ -196,7 +196,7 @@ TEST(FleetMerge, SaysWhatIsMissing) {
     EXPECT_TRUE(std::any_of(result->health.begin(), result->health.end(), [](const answers::Finding& f) {
         return f.what.find("3 of 6 captures") != std::string::npos && f.severity == answers::Finding::Severity::warning;
     }));
-    // With it, there is no message.
+    // With this shard, there is no message.
     ASSERT_TRUE(run_shard(job.folder(), 1, made, tested_options()));
     EXPECT_TRUE(merge_job(job.folder(), {})->complete());
 }
@@ -212,7 +212,7 @@ TEST(FleetMerge, DoesNotAddWhatIsOfAnotherPlan) {
     EXPECT_EQ(merged->merged, 1U);
     ASSERT_EQ(merged->missing.size(), 1U);
     EXPECT_NE(merged->missing[0].why.find("another plan"), std::string::npos);
-    // Other answers than those in the receipt.
+    // Other answers than the receipt states.
     run_all(job);
     fs::copy_file(job.folder().of_shard(0, "answers"), job.folder().of_shard(1, "answers"),
                   fs::copy_options::overwrite_existing);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`waymark fleet resume --next-round`, the job that waits for a round, where Slurm runs it again after it had submitted the
-next round. Scripts stand for Slurm's commands: squeue prints a file, and sbatch counts.
+"""`waymark fleet resume --next-round`, run in the job that waits for a round, if Slurm runs this job again after it
+submitted the next round. Scripts stand for Slurm's commands: squeue prints a file, and sbatch counts.
 
     next_round_test.py WAYMARK SOURCE_DIR
 """

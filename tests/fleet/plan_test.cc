@@ -36,7 +36,7 @@ TEST(FleetInputs, AreFilesFoldersPatternsAndLists) {
     folder.write("a/notes.txt", "no capture");
     folder.write("bare.bin", "bytes");
     const std::string in = folder.path().string() + "/";
-    // A folder is searched, and a capture in it is one, not a folder with more.
+    // A folder is searched; a capture folder in it is one capture, and is not searched further.
     EXPECT_EQ(names(find_captures({in + "a"})->paths), (std::vector<std::string>{"1", "2"}));
     EXPECT_EQ(names(find_captures({in + "*"})->paths), (std::vector<std::string>{"3", "1", "2", "bare.bin"}));
     const fs::path list = folder.write("list", "# comment\n\n" + in + "a/1\r\n" + in + "?\n" + in + "3\n");
@@ -106,7 +106,7 @@ TEST(FleetShards, HaveEachCaptureOnceAndKeepFilesTogether) {
     EXPECT_EQ(seen.size(), captures.size());
     EXPECT_GE(shards.size(), 2500U / 55);
     EXPECT_LE(mixed, 3U);  // where one build's captures end and the next one's begin
-    // In any order of naming.
+    // The order in which captures are named does not matter.
     std::reverse(captures.begin(), captures.end());
     const std::vector<Shard> again = make_shards(captures, 50, seconds);
     ASSERT_EQ(again.size(), shards.size());
@@ -216,7 +216,7 @@ TEST_F(FleetPlan, RefusesSeveralUnits) {
     EXPECT_NE(both.error().message.find("unit PTM"), std::string::npos) << both.error().message;
 }
 
-/// Their answers have two units, which cannot be added up: the error comes now, and not when all is decoded.
+/// Their answers would have two units, which cannot be added up: the error comes when planning, not after decoding.
 TEST_F(FleetPlan, RefusesTwoUnitsOfOneProtocol) {
     const fs::path ete = examples / "capture-aarch64", etm = folder.path() / "in" / "etm";
     fs::copy(ete, etm, fs::copy_options::recursive);
@@ -244,7 +244,7 @@ TEST_F(FleetPlan, IsOfOneWriter) {
     EXPECT_EQ(refused.error().code, Errc::usage);
     EXPECT_NE(refused.error().message.find("has a plan already"), std::string::npos) << refused.error().message;
     copy("y");
-    // As another process would.
+    // Locks the file as another process would.
     const int other = ::open(job.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ASSERT_EQ(::flock(other, LOCK_EX), 0);
     EXPECT_EQ(add_to_job(job, request).error().code, Errc::usage);
@@ -287,7 +287,7 @@ TEST_F(FleetPlan, IsWholeAfterAnAdditionThatWasKilled) {
     EXPECT_EQ(shards().size(), 2U);
 }
 
-/// The timelines that a sum keeps are made, whether captures were planned at once or came later.
+/// A process was killed while it appended lines after the head.
 TEST_F(FleetPlan, ChoosesTimelines) {
     const auto chosen = [&] {
         std::vector<std::string> out;
@@ -335,7 +335,7 @@ TEST(FleetSurvey, NoticesEveryKindOfChange) {
     fs::remove(folder.path() / "c/new");
     fs::rename(folder.path() / "c/b", folder.path() / "c/c");
     EXPECT_TRUE(changed());
-    // Whole hashes see a byte between samples.
+    // The timelines that a sum keeps are made, whether captures were planned together or added later.
     const std::string whole = *whole_hash(capture);
     std::string bytes(100000, 'x');
     bytes[50000] = 'z';

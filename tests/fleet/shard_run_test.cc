@@ -1,4 +1,4 @@
-// A shard: done once, with any damage, change or crash.
+// A shard is done once, with any damage, change or crash.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -26,7 +26,7 @@ ShardOutcome run(const JobFolder& job, std::uint32_t shard, const DecodeCapture&
     return outcome ? std::move(*outcome) : ShardOutcome{};
 }
 
-/// Decodes as `made`, except captures whose name ends so.
+/// Decodes like `made`, except for captures whose name ends with this text.
 DecodeCapture but_at(const std::string& end, std::function<Result<answers::Answers>()> what) {
     return [=](const PlannedCapture& c) { return c.path.ends_with(end) ? what() : made(c); };
 }
@@ -39,7 +39,7 @@ TEST(FleetShard, IsDecodedOnce) {
     EXPECT_TRUE(again.was_done);
     EXPECT_EQ(again.receipt.captures, 3U);
     EXPECT_EQ(contents_of(job.folder().of_shard(0, "answers")), bytes);
-    // Nothing is left beside them.
+    // No other files are left.
     std::size_t files = 0;
     for (const auto& entry : fs::directory_iterator(job.folder().path() / "shards")) {
         static_cast<void>(entry);
@@ -81,7 +81,7 @@ TEST(FleetShard, GoesOnPastACrash) {
         EXPECT_TRUE(outcome.receipt.not_decoded[0].what.ends_with("capture2"));
         EXPECT_NE(outcome.receipt.not_decoded[0].why.find("crashed"), std::string::npos);
         EXPECT_FALSE(outcome.receipt.not_decoded[0].worth_retrying);
-        // The answers equal the answers of a job without it.
+        // The answers equal the answers of a job without this capture.
         std::vector<answers::Answers> others;
         for (const char* n : {"0", "1", "3"})
             others.push_back(made_answers((job.temporary().path() / "capture").string() + n));
@@ -145,7 +145,7 @@ TEST(FleetShard, DamagedAnswersAreMadeAnew) {
     bad[bad.size() / 2] = static_cast<char>(bad[bad.size() / 2] ^ 1);
     EXPECT_TRUE(read_status(job.folder())->complete());
     std::ofstream(answers, std::ios::binary) << bad;
-    // The size is as it was.
+    // The size has not changed.
     const auto status = read_status(job.folder());
     EXPECT_EQ(status->done, 0U);
     EXPECT_EQ(status->captures_done, 0U);
@@ -204,7 +204,7 @@ TEST(FleetShard, FailsWhereItWasKilledOrCannotWrite) {
     EXPECT_NE(killed.failure.find("capture1"), std::string::npos);
     const std::string why = why_missing(job.folder(), job.shard(0));
     EXPECT_NE(why.find("signal 9"), std::string::npos) << why;
-    // A folder in the way of the answers.
+    // A folder stands at the place of the answers.
     fs::create_directory(job.folder().of_shard(0, "answers"));
     const ShardOutcome unwritten = run(job.folder(), 0);
     EXPECT_NE(unwritten.failure.find("it is a folder"), std::string::npos) << unwritten.failure;

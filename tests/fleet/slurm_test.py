@@ -73,7 +73,7 @@ class Slurm(unittest.TestCase):
                 self.cluster.start_node(node)
         if self.cluster.processes["slurmctld"].poll() is not None:
             self.cluster.start_controller()
-        # What an earlier test left: a node that came back with tasks which the controller had forgotten is drained.
+        # The result of an earlier test: a node is drained that came back with tasks which the controller had forgotten.
         if self.cluster.nodes("idle") != 3:
             run("scontrol", "update", "NodeName=n[1-3]", "State=RESUME", check=False)
         wait_for("all nodes idle", lambda: self.cluster.nodes("idle") == 3)
@@ -206,7 +206,7 @@ class Slurm(unittest.TestCase):
             self.fault(shard, "slow", 4)
         self.submit()
         wait_for("tasks on n3", lambda: any("RUNNING|n3" in line for line in self.cluster.queue()))
-        # The node with all that runs on it.
+        # The node, with all processes that run on it.
         self.cluster.kill("n3")
         for pid in pids("slurmstepd", "n3") + environment_pids("SLURMD_NODENAME=n3"):
             kill_if_there(pid)
@@ -329,7 +329,7 @@ class Slurm(unittest.TestCase):
             run(WAYMARK, "fleet", "plan", work / "captures", "-o", job, "--debug-dir", work / "debug", "--shard-seconds",
                 "0.001")
 
-        # Only the folder of builds has the programs.
+        # Only the folder of builds contains the programs.
         (work / "debug").mkdir()
         plan(work / "builds")
         lines = (work / "builds/shards.jsonl").read_text().splitlines()

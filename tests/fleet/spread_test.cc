@@ -43,7 +43,7 @@ TEST(FleetSpread, FindsTheCaptureThatDiffers) {
     for (unsigned n = 0; n < 20; ++n)
         profiles.push_back(profile("same" + std::to_string(n), {{"parse", 600 + n}, {"sort", 400 - n}}));
     profiles.push_back(profile("odd", {{"parse", 100}, {"sort", 100}, {"wait", 800}}));
-    // Another program is not compared with it.
+    // Captures of another program are not compared with this one.
     profiles.push_back(profile("other", {{"main", 5}}, "q"));
     const std::vector<ProgramSpread> spread = spread_of(profiles);
     ASSERT_EQ(spread.size(), 2U);
@@ -106,7 +106,7 @@ TEST_F(FleetImageCache, CopiesWhatIsNeeded) {
     EXPECT_FALSE(has_it());
     fetch();
     EXPECT_TRUE(has_it());
-    // It is not needed at its source any more.
+    // It is no longer needed at its source.
     fs::remove(source / place);
     fetch();
     EXPECT_TRUE(has_it());

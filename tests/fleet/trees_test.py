@@ -19,7 +19,7 @@ from scratch import failed, Folder  # noqa: E402
 with Folder() as name:
     folder = pathlib.Path(name)
     local_test.Local.setUpClass()
-    # The contents of shards of fleets: code that ran, and timelines.
+    # The results of a fleet's shards: code that ran, and timelines.
     (folder / "answers").mkdir()
     for unit, captures in local_test.Local.captures.items():
         run(local_test.WAYMARK, "fleet", "plan", captures, "-o", folder / unit, "--shard-seconds", "0.001")

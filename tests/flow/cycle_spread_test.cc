@@ -106,9 +106,9 @@ TEST(CycleSpread, DividesByInstructions) {
 }
 
 TEST(CycleSpread, LeavesUnknownWhatIsUnknown) {
-    // The first count has no number, and nobody counted after the last one.
+    // The first count has no number, and after the last one there was no count.
     EXPECT_EQ(Stream().ran(3).count({}).ran(2).count(4).ran(1).end(), "3@0 flow:?@1 2=4@2 again:4@3 1@4 ");
-    // Nothing is known to have run.
+    // No instruction is known to have run.
     EXPECT_EQ(Stream().count(7).ran(1).count(1).end(), "apart:7@0 1=1@1 again:1@2 ");
     // Flow was lost in between, up to the next count.
     for (const What& lost :

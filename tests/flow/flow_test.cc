@@ -51,7 +51,7 @@ TEST(BlockTable, ThreadsGetOneIdForOneBlock) {
     for (unsigned t = 0; t < threads; ++t)
         running.emplace_back([&, t] {
             ids[t].resize(blocks);
-            // Each meets them in another order, and twice.
+            // Each table meets the blocks in another order, and twice.
             for (std::uint32_t i = 0; i < 2 * blocks; ++i) {
                 const std::uint32_t which = (i * 7 + t * 1234) % blocks;
                 ids[t][which] = table.intern(block(which * 16));
@@ -143,7 +143,7 @@ TEST(BatchWriter, WritesWhereTheSinkKeepsRanges) {
         const std::uint32_t id = table.intern(block(0));
         std::vector<std::uint64_t> expected;
         for (std::uint64_t i = 0; i < 5000; ++i) {
-            // The last ones are far from the others, and from one another.
+            // The last offsets are far from the others, and from each other.
             const Offset at{i < 4000 ? i * 8 : i * 0x1000'0000};
             out.range(id * 2, at);
             expected.push_back(at.value);

@@ -22,7 +22,7 @@ struct Step {
     What what{};
 };
 
-/// The steps from `first` on, `bytes` apart, as one batch.
+/// The steps from `first` on, at distances of `bytes`, as one batch.
 Troubles counted(std::span<const Step> steps, std::uint64_t first, Troubles troubles = {}) {
     std::vector<Range> ranges;
     std::vector<Event> events;
@@ -124,7 +124,7 @@ TEST(Troubles, PartsOneAfterAnotherGiveTheWhole) {
     for (std::size_t cut = 0; cut <= stream.size(); ++cut) {
         SCOPED_TRACE(cut);
         const std::span<const Step> steps(stream);
-        // One after another in one object, as batches of a stream come.
+        // One after another with one object, like the batches of a stream.
         EXPECT_EQ(counted(steps.subspan(cut), cut, counted(steps.first(cut), 0)), whole);
         // Two workers, which are divided where the decoder begins again and no block precedes an event.
         if (cut != 0 && cut < stream.size() && stream[cut].block) {

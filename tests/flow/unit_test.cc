@@ -52,7 +52,7 @@ TEST(Unit, TakesManyWaypointsOneByOne) {
     Notes unit;
     EXPECT_EQ(unit.waypoints({{high + 100}, Isa::a64}, retired), 3U);
     EXPECT_EQ(unit.lines, all);
-    // It stops behind the first waypoint with a loss.
+    // It stops after the first waypoint with a loss.
     Notes full;
     full.full_from = 1;
     EXPECT_EQ(full.waypoints({{high + 100}, Isa::a64}, retired), 2U);

@@ -30,7 +30,7 @@ using flow::Context;
 using synthetic::Kind;
 using Indirect = Rules::Indirect;
 
-// ---- a follower and where it writes
+// ---- a follower and its output
 
 template <class Writer>
 struct Output;
@@ -64,7 +64,7 @@ using Reference = Side<flow::BatchWriter, ReferenceFollower>;
 
 // ---- random calls
 
-/// How often each edge ran, with any numbering.
+/// Execution count of each edge, independent of how edges are numbered.
 using Edges = std::map<std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, Isa, flow::End, bool>, std::uint64_t>;
 void add(Edges& edges, const flow::Block& b, bool taken, std::uint64_t times) {
     if (times != 0) edges[{b.start, b.bytes, b.section, b.isa, b.end, taken}] += times;
@@ -100,7 +100,7 @@ public:
         }
     }
 
-    /// The delivered elements, by kind; compared on the way.
+    /// The delivered elements, by kind; they are compared with the reference meanwhile.
     std::set<Kind> finish() {
         const auto expected = reference_.finish();
         fast_out_.elements.forget();
@@ -143,7 +143,7 @@ private:
         f(*fast_);
         f(counting_.follower);
     }
-    /// Calls with the same answer on both sides.
+    /// Calls whose answers must be the same on both sides.
     template <class F>
     bool asked(F&& f) {
         const bool expected = f(reference_.follower);
@@ -177,7 +177,7 @@ private:
         const std::uint32_t cycles = random_.half() ? random_.below(9) : flow::no_cycles;
         const std::uint32_t what = random_.below(1000);
         if (what < 700) {
-            // Mostly like real execution: chance alone would not leave a loop.
+            // Mostly like real execution: random outcomes would not leave a loop.
             const bool e = random_.below(4) != 0;
             if (asked([&](auto& f) { return f.ready(at_); }))
                 asked([&](auto& f) { return f.atom(e, at_, cycles); });
@@ -318,7 +318,7 @@ TYPED_TEST(Calls, AnOutcomeWithoutAnAddressPopsAtOnce) {
     EXPECT_EQ(f.place(), a32(0x8004));
 }
 
-// An inner loop follows only links: there is none where more is to be done.
+// An inner loop follows only links: there is no link where more must be done.
 TEST(Links, LeadOverNothingButPlainOutcomes) {
     const synthetic::Memory m = memory();
     for (const bool return_stack : {false, true}) {
@@ -336,7 +336,7 @@ TEST(Links, LeadOverNothingButPlainOutcomes) {
         };
         EXPECT_EQ(link(0x8010, false), cache.peek(a32(0x8014)));
         EXPECT_EQ(link(0x8010, true), indirect);
-        // A taken call pushes; so does an indirect one, and pops before it.
+        // A taken call pushes an entry; an indirect call does too, after it pops one.
         EXPECT_EQ(link(0x8000, true), return_stack ? call : cache.peek(a32(0x8010)));
         EXPECT_EQ(link(0x8014, true), return_stack ? indirect_call : indirect);
         if (return_stack) {
@@ -348,7 +348,8 @@ TEST(Links, LeadOverNothingButPlainOutcomes) {
     }
 }
 
-// Nor past a branch that is always taken, though the call there has returned to what is behind it.
+// Links do not lead past a branch that is always taken, even if the call there has returned to the instruction after
+// it.
 TEST(Links, LeadNowherePastABranchWithoutACondition) {
     const synthetic::Memory m = a64_memory();
     for (const bool return_stack : {false, true}) {
@@ -424,11 +425,11 @@ TYPED_TEST(Calls, AReturnWaitsForAnAddress) {
     EXPECT_TRUE(f.atom(true, {2}));
     EXPECT_TRUE(f.atom(true, {3}));
     EXPECT_FALSE(f.known());
-    // The address comes: the entry stays for the next return.
+    // The address is traced: the entry stays for the next return.
     f.go(a32(0x8010), {}, {4});
     EXPECT_TRUE(f.atom(true, {5}));
     EXPECT_FALSE(f.known());
-    // None comes before the next outcome.
+    // No address comes before the next outcome.
     ASSERT_TRUE(f.ready({6}));
     EXPECT_EQ(f.place(), a32(0x8004));
     EXPECT_TRUE(f.atom(true, {6}));
@@ -586,7 +587,7 @@ TYPED_TEST(Calls, ASourceAddressPassesAWaypointWhereItBegins) {
     TypeParam side({}, m);
     auto& f = side.follower;
     f.go(a64(0x1004), {}, {1});
-    EXPECT_TRUE(f.source({0x100c}, {2}));  // not by the b.eq there
+    EXPECT_TRUE(f.source({0x100c}, {2}));  // the source is not the b.eq there
     EXPECT_EQ(f.place(), a64(0x1018));
     std::vector<bool> taken;
     for (const auto& e : side.finish())
@@ -631,7 +632,7 @@ TYPED_TEST(Calls, WhoLeavesKeepsTheReturnStack) {
     EXPECT_EQ(f.place(), a64(0x1010));
 }
 
-// The address for which a return waits is not taken from the return stack once the trace has given it.
+// Once the trace has given the address for which a return waits, the address is not taken from the return stack.
 TYPED_TEST(Calls, WhoLeavesWaitsForNoReturn) {
     const synthetic::Memory m = a64_memory();
     TypeParam side({.return_stack = true, .indirect = Indirect::waits}, m);
@@ -644,7 +645,7 @@ TYPED_TEST(Calls, WhoLeavesWaitsForNoReturn) {
     EXPECT_FALSE(f.known());
 }
 
-// A reader of packets follows links from a position, and must not where the place is unknown.
+// A reader of packets follows links from a position, but must not if the place is unknown.
 TEST(Links, LeadNowhereFromAnUnknownPlace) {
     const synthetic::Memory m = a64_memory();
     using F = Follower<flow::BatchWriter>;
@@ -673,7 +674,7 @@ TYPED_TEST(Calls, ExceptionReturnsAreReportedWhereNoPacketDoes) {
     }
 }
 
-// Blocks, links, and room to count them that one follower has learned are shared with others.
+// Blocks, links, and memory for their counts that one follower has learned are shared with others.
 TEST(Links, AreSharedWithOthersOfTheSameStream) {
     constexpr std::uint64_t count = 1200;
     synthetic::Memory m;
@@ -701,7 +702,7 @@ TEST(Links, AreSharedWithOthersOfTheSameStream) {
     EXPECT_GE(second_out.counts().size(), 2 * count);
 }
 
-// So an inner loop does not pass over the return.
+// So an inner loop does not pass the return.
 TEST(Links, LeadOverNoExceptionReturnThatIsReported) {
     const synthetic::Memory m = a64_memory();
     for (const bool reported : {false, true}) {
@@ -717,7 +718,7 @@ TEST(Links, LeadOverNoExceptionReturnThatIsReported) {
     }
 }
 
-/// At one address another program in each process.
+/// Each process has another program at the same address.
 class Processes final : public isa::CodeReader {
 public:
     [[nodiscard]] isa::Code at(Address address, const isa::Space& space) const override {

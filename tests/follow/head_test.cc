@@ -1,5 +1,5 @@
 // The search for a head, on programs small enough to follow by hand, without any protocol: the effects of observations
-// on paths, and when two paths are one. docs/recover.md.
+// on paths, and the conditions under which two paths become one. docs/recover.md.
 #include "waymark/follow/head.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ private:
 };
 
 constexpr std::uint32_t ret = 0xd65f03c0, br = 0xd61f0000;
-/// A64 branches, by instructions from their own.
+/// A64 branches, with distances in instructions from the branch itself.
 constexpr std::uint32_t b(int to) { return 0x14000000U | (static_cast<std::uint32_t>(to) & 0x3ffffffU); }
 constexpr std::uint32_t bl(int to) { return 0x94000000U | (static_cast<std::uint32_t>(to) & 0x3ffffffU); }
 constexpr std::uint32_t b_eq(int to) { return 0x54000000U | (static_cast<std::uint32_t>(to) & 0x7ffffU) << 5; }
@@ -68,7 +68,8 @@ const Words& indirect() {
     return code;
 }
 
-// An address is where a taken indirect branch goes: direct ones, whose outcomes it could be too, are ruled out by it.
+// An address is the target of a taken indirect branch: it excludes direct branches, even though the outcomes would fit
+// them too.
 TEST(HeadSearch, AnAddressFollowsAnIndirectBranch) {
     const HeadRecovery head =
         search(rules_a64(), indirect(),
@@ -80,7 +81,7 @@ TEST(HeadSearch, AnAddressFollowsAnIndirectBranch) {
     EXPECT_EQ(head.stretches[0].standing.current, a64(0x8008));
     EXPECT_EQ(head.stretches[0].standing.last, a64(0x8008));
     EXPECT_TRUE(head.confirmed);
-    // Execution cannot be elsewhere at the end.
+    // At the end execution can only be at this place.
     EXPECT_EQ(search(rules_a64(), indirect(),
                      {outcomes("E"), seen::Arrival{whole(0x8008)}, outcomes("EN"), seen::Sync{a64(0x8004), true}})
                   .outcome,
@@ -96,8 +97,8 @@ TEST(HeadSearch, WithoutReturnStackAnAddressMustFollow) {
     EXPECT_TRUE(head.stretches.empty());
 }
 
-// An address sent with low bits only takes the upper bits of the last address: once that is known, the decoder gets the
-// bits to complete it. A repeated address is the entry that it names.
+// An address whose low bits alone are sent takes the upper bits of the last address: once this is known, the decoder
+// gets the bits that complete it. A repeated address is the entry that it names.
 TEST(HeadSearch, AddressesAreCompletedWithThoseBefore) {
     const HeadRecovery head =
         search(rules_a64(), indirect(),
@@ -111,13 +112,13 @@ TEST(HeadSearch, AddressesAreCompletedWithThoseBefore) {
                {outcomes("E"), seen::Arrival{whole(0x8004)}, outcomes("NE"), outcomes("NE"), seen::Named{low(0x800c)},
                 seen::Named{repeats(1)}, seen::Interrupted{repeats(0), false}, seen::Arrival{repeats(2)}, outcomes("E"),
                 seen::Sync{a64(0x8000), true}});
-    // Before the instruction at 8004 an exception; its handler is at 800c, a BR.
+    // An exception before the instruction at 8004; its handler is at 800c, a BR.
     ASSERT_EQ(right.outcome, HeadOutcome::recovered);
     EXPECT_EQ(right.stretches.front().first.value, 20U);
     EXPECT_EQ(right.stretches.back().end.value, 90U);
 }
 
-// A packet that repeats an address from before the head may mean any place. That is counted.
+// A packet that repeats an address from before the head may mean any place. Such packets are counted.
 TEST(HeadSearch, ARepeatedAddressFromBeforeIsAnyPlace) {
     const HeadRecovery head =
         search(rules_a64(), indirect(), {outcomes("E"), seen::Arrival{repeats(1)}, seen::Sync{a64(0x8004), false}});
@@ -145,7 +146,7 @@ const Words& calls() {
 }
 
 TEST(HeadSearch, ReturnsGoWhereTheStackSays) {
-    // Whole round: BL, RET, B.EQ not taken, BL, RET, B.
+    // A complete iteration: BL, RET, B.EQ not taken, BL, RET, B.
     const HeadRecovery head =
         search(rules_a64(true), calls(),
                {outcomes("EENEEE"), outcomes("EENEEE"), outcomes("EENEEE"), seen::Sync{a64(0x8000), true}});
@@ -155,7 +156,8 @@ TEST(HeadSearch, ReturnsGoWhereTheStackSays) {
     EXPECT_EQ(head.paths, 1U);
 }
 
-// A path that begins inside the function: the entry for the first return was pushed before, and the decoder gets it.
+// A path that begins inside the function: the entry for the first return was pushed before the head, and the decoder
+// gets this entry.
 TEST(HeadSearch, WhatWasOnTheStackBeforeIsGivenToTheDecoder) {
     const HeadRecovery head = search(rules_a64(true), calls(),
                                      {outcomes("EENEE"), seen::Nothing{}, outcomes("EEENE"), outcomes("EE"),
@@ -166,7 +168,7 @@ TEST(HeadSearch, WhatWasOnTheStackBeforeIsGivenToTheDecoder) {
             EXPECT_TRUE(entry == a64(0x8004) || entry == a64(0x800c)) << std::hex << entry.address.value;
 }
 
-// Where two paths have become one, only their common part is known: the way before they met is not.
+// If two paths have become one, only their common part is known, not the part before they met.
 TEST(HeadSearch, PathsThatMeetKeepWhatTheyShare) {
     // 8000: B 8008; 8004: B 8008; 8008: B.EQ 8008; 800c: BR. From either of two places the way is the same.
     const Words code{b(2), b(1), b_eq(0), br};
@@ -194,7 +196,7 @@ TEST(HeadSearch, OneAddressInTwoInstructionSets) {
               HeadOutcome::no_path);
 }
 
-// The encoding of an A64 instruction shows whether it can fail.
+// ETE: branches before the one that the packet names were not taken.
 TEST(HeadSearch, AnUnconditionalBranchIsTaken) {
     const Words code{b(0)};
     EXPECT_EQ(search(rules_a64(), code, {outcomes("N"), outcomes("N"), seen::Sync{a64(first), true}}).outcome,
@@ -263,8 +265,8 @@ TEST(Head, ObstaclesInWords) {
     EXPECT_EQ(text(Obstacles{.untraced = 1, .repeated = 0, .lost = 2}), "1 Q element, 2 losses of trace");
 }
 
-// A loop that calls through a pointer repeats an address each time round: what is searched from there is the same each
-// time, and is searched once.
+// A loop that calls through a pointer repeats an address in each iteration: the search from there is the same each
+// time, and is done once.
 TEST(HeadSearch, ALoopOfRepeatedAddressesIsSearchedOnce) {
     constexpr unsigned rounds = 200;
     std::vector<Observed> all;
@@ -285,7 +287,8 @@ TEST(HeadSearch, ALoopOfRepeatedAddressesIsSearchedOnce) {
     EXPECT_EQ(head.first.value, 10U * (2 * rounds + 2));
 }
 
-// Remembered runs are compared with what follows, one by one: each is a step, so that many of them reach the limit.
+// Remembered runs are compared with the following observations, one by one: each comparison is a step, so many of them
+// reach the limit.
 TEST(HeadSearch, ComparisonsWithRememberedRunsAreSteps) {
     // Twice twelve branches that lead to the next instruction either way, and a BR.
     constexpr std::uint32_t b1 = b_eq(1);

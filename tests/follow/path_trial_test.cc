@@ -1,4 +1,4 @@
-// Which way a trial keeps (follow::PathTrial), by a clock that the test sets.
+// Which of the two ways a trial keeps (follow::PathTrial), by a clock that the test sets.
 
 #include <gtest/gtest.h>
 
@@ -54,7 +54,7 @@ TEST(PathTrial, GivesUpPathsThatTakeLonger) {
     (void)decode(trial, 3, 2);
     EXPECT_FALSE(trial.asks());
     EXPECT_EQ(trial.length(), 64U * 1024);
-    // Before they are compared again, paths are recorded for a 128th part of the rest.
+    // Before paths are compared again, they are recorded for a 128th part of the rest.
     EXPECT_EQ(decode(trial, 3, 2), 64U * 1024 + 512);
     EXPECT_FALSE(trial.asks());
     EXPECT_EQ(decode(trial, 3, 2), 129U * 1024);

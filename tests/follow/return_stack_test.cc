@@ -100,7 +100,7 @@ TEST(Starts, FindsWhatWasPutIn) {
     for (std::size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(starts.find(keys[i]), static_cast<Position>(i));
 }
 
-/// Nothing is known anywhere.
+/// A program of which nothing is known.
 class Nothing final : public isa::CodeReader {
 public:
     [[nodiscard]] isa::Code at(Address, const isa::Space&) const override { return {}; }
@@ -119,7 +119,7 @@ TEST(BlockCache, TellsPlacesApartByAllBitsAndInstructionSets) {
     for (const std::uint64_t high : {0x0ULL, 0x1ULL, 0xaaaaULL, 0xffff8000ULL})
         for (const std::uint64_t low : {0x0ULL, 0x8000ULL, 0x8002ULL, 0x8004ULL, 0xfffffffcULL})
             for (const Isa isa : {Isa::a32, Isa::t32, Isa::tee, Isa::a64}) places.push_back({{high << 32 | low}, isa});
-    // Amid instructions, where only damage leads.
+    // Addresses inside instructions, to which only damage leads.
     for (const std::uint64_t low : {0x8001ULL, 0x8003ULL})
         for (const Isa isa : {Isa::a32, Isa::t32, Isa::a64}) places.push_back({{low}, isa});
     for (const Place& place : places) {

@@ -45,7 +45,7 @@ TEST(Uncommitted, CommitsTheOldest) {
     queue.add({2}, Kind::kept, "time");
     queue.add({3}, Kind::p0, "exception");
     EXPECT_EQ(queue.depth(), 5U);
-    // The newest outcome stays, until a newer one is committed.
+    // The newest outcome stays until a newer one is committed.
     EXPECT_EQ(committed(queue, 3), "N E ");
     EXPECT_EQ(queue.depth(), 2U);
     EXPECT_EQ(queue.first(), Offset{1});
@@ -58,12 +58,12 @@ TEST(Uncommitted, CommitsTheOldest) {
     queue.settle(out);
     EXPECT_EQ(out.text, "E ");
     EXPECT_TRUE(queue.empty());
-    // Without an outcome nothing has to stay.
+    // Without an outcome, no element has to stay.
     queue.add({5}, Kind::p0, "exception");
     EXPECT_EQ(committed(queue, 1), "exception ");
 }
 
-// The newest outcome may turn out to be mispredicted after it was committed, not after a newer one was.
+// The newest outcome may turn out to be mispredicted after it was committed, but not after a newer one was committed.
 TEST(Uncommitted, ACommittedOutcomeMayBeMispredicted) {
     Queue queue;
     queue.add({1}, Outcomes{0b11, 2});
@@ -81,7 +81,7 @@ TEST(Uncommitted, ACommittedOutcomeMayBeMispredicted) {
     EXPECT_FALSE(queue.mispredict());
 }
 
-// An element that came with a commit lies behind the committed elements, and before all waiting ones.
+// An element that came with a commit follows the committed elements, and precedes all waiting ones.
 TEST(Uncommitted, AddsBehindWhatWasCommitted) {
     Queue queue;
     queue.add({1}, Outcomes{0b0110, 4});
@@ -130,7 +130,7 @@ TEST(Uncommitted, CancelsTheNewestButKeepsTimes) {
     EXPECT_EQ(rest(queue), "E to time1 E time2 time3 ");
 }
 
-// Outcomes of a packet that were cancelled or delivered leave nothing in its bits.
+// Outcomes of a packet that were cancelled or delivered leave no bits in its entry.
 TEST(Uncommitted, OutcomesHaveOnlyTheirBits) {
     Queue queue;
     queue.add({1}, Outcomes{0b11111, 5});
@@ -165,7 +165,7 @@ TEST(Uncommitted, WithoutAnOutcomeNothingCanBeMispredicted) {
     Queue synced;
     synced.add_unseen({1}, 2);
     synced.add({2}, Kind::address, "wrong");
-    EXPECT_TRUE(synced.mispredict());  // of an outcome that was not seen
+    EXPECT_TRUE(synced.mispredict());  // an outcome that was not seen
     EXPECT_EQ(rest(synced), "");
 }
 
@@ -207,7 +207,7 @@ TEST(Uncommitted, CountsWhatNeverCommitted) {
     EXPECT_EQ(discarded.text, "time1 time2 ");
     EXPECT_TRUE(queue.empty());
     EXPECT_EQ(queue.depth(), 0U);
-    // Committed elements are settled first.
+    // Committed elements are delivered first.
     fill();
     Delivered settled;
     EXPECT_TRUE(queue.commit(2, settled));
@@ -216,7 +216,7 @@ TEST(Uncommitted, CountsWhatNeverCommitted) {
     EXPECT_TRUE(queue.empty());
 }
 
-/// The same as simply as possible: one entry for each P0 element, in a list.
+/// The same queue, as simple as possible: one entry for each P0 element, in a list.
 class Plain {
 public:
     enum class Is : std::uint8_t { p0, address, dropped, kept, outcome };

@@ -1,4 +1,4 @@
-// Waiting gives the same results as Uncommitted, at any time of delivery.
+// Waiting gives the same results as Uncommitted, whenever elements are delivered.
 
 #include "waymark/follow/waiting.h"
 
@@ -65,7 +65,7 @@ TEST(Waiting, DeliversWhatIsDueAndWhatNothingCanCancel) {
     EXPECT_EQ(delivered(queue), "1:N 2:time 3:exception 4:#64 ");
     EXPECT_EQ(settled(queue), "5:E ");
     EXPECT_TRUE(queue.empty());
-    // Without an outcome nothing has to stay.
+    // Without an outcome, no element has to stay.
     queue.add({6}, Kind::p0, "exception");
     EXPECT_TRUE(queue.commit(1));
     EXPECT_EQ(delivered(queue), "6:exception ");
@@ -102,7 +102,8 @@ TEST(Waiting, ACommittedOutcomeMayBeMispredicted) {
     EXPECT_EQ(settled(queue), "1:N 3:exception ");
 }
 
-// When nothing more can be committed, all committed elements are delivered, and of the rest those that happened anyway.
+// When no more elements can be committed, all committed elements are delivered, and those of the others that happened
+// in any case.
 TEST(Waiting, SettlesWhatItDiscards) {
     Queue queue;
     queue.add({1}, Outcomes{0b1, 1});
@@ -118,7 +119,7 @@ TEST(Waiting, SettlesWhatItDiscards) {
     EXPECT_EQ(queue.depth(), 0U);
 }
 
-// An element that came with a commit lies behind the committed elements, and before all waiting ones.
+// An element that came with a commit follows the committed elements, and precedes all waiting ones.
 TEST(Waiting, AddsBehindWhatWasCommitted) {
     Queue queue;
     queue.add({1}, Outcomes{0b0110, 4});
@@ -144,7 +145,7 @@ TEST(Waiting, AddsBehindWhatWasCommitted) {
     EXPECT_EQ(queue.depth(), 3U);
 }
 
-// The newest outcome is found from the end that is nearer, and is the same one.
+// The newest outcome is searched from the nearer end, with the same result.
 TEST(Waiting, HoldsTheNewestOutcomeHoweverMuchWaits) {
     for (const std::uint64_t kept : {1U, 2000U}) {
         Queue queue;
@@ -167,7 +168,7 @@ TEST(Waiting, WhatCameBeforeTheSyncIsCountedOnly) {
     EXPECT_TRUE(queue.empty());
     queue.add_unseen({1}, 0xffff'ffff);
     queue.add({2}, PackedAddress{8});
-    EXPECT_TRUE(queue.mispredict());  // of an outcome that was not seen
+    EXPECT_TRUE(queue.mispredict());  // an outcome that was not seen
     queue.add({3}, Outcomes{1, 1});
     EXPECT_TRUE(queue.commit(0xffff'fffe));
     EXPECT_EQ(delivered(queue), "");
@@ -290,7 +291,7 @@ TEST(Waiting, DoesWhatUncommittedDoes) {
             longest = std::max(longest, queue.size());
             ASSERT_EQ(queue.depth(), plain.depth());
             ASSERT_TRUE(expected.text.starts_with(out.text)) << out.text << "\n" << expected.text;
-            // Now and then all that are due; then as many rows wait as entries do.
+            // Sometimes delivers all elements that are due; then rows and entries wait in equal numbers.
             if (random.below(8) == 0) {
                 queue.deliver(out);
                 ASSERT_EQ(out.text, expected.text);

@@ -91,7 +91,8 @@ TEST(Walk, KnowsBranchesThatAreAlwaysTaken) {
     EXPECT_FALSE(always({0x3fdf, 0xd503}, 0, Isa::a64));  // isb
 }
 
-// An IT instruction covers up to four instructions of two or four bytes. A walk that begins behind it does not see it.
+// An IT instruction covers up to four instructions of two or four bytes. A walk that begins after the IT instruction
+// does not see it.
 TEST(Walk, LooksForItInstructionsBeforeABranch) {
     constexpr std::uint16_t nop = 0xbf00, b = 0xe002, bx_lr = 0x4770, it_eq = 0xbf08, ite_eq = 0xbf0c, it_al = 0xbfe8;
     constexpr std::uint16_t itttt_eq = 0xbf01;
@@ -201,7 +202,7 @@ TEST(WalkTo, PassesAnUndefinedInstructionThatRaisedItsException) {
     EXPECT_EQ(up_to(0x802e, Isa::t32, 0x8030, Stop::before).end, WalkEnd::arrived);
 }
 
-// The generator of random programs knows their blocks.
+// The generator of random programs knows the blocks of its programs.
 TEST(Walk, FindsTheBlocksOfPrograms) {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
         const synthetic::Program program = synthetic::make_program({.seed = seed, .tee = true});

@@ -36,7 +36,8 @@ WAYMARK = SOURCE = LIBRARY = None
 COMMANDS = {"answers file", "answers file, ranges", "branches", "callgrind", "cobertura", "coverage", "coverage, json", "coverage, tsv", "csv", "diff", "doctor",
             "dpu tasks", "dpu tasks, json", "dpu loops", "exceptions", "firefox", "fleet status", "flow", "folded", "info", "info, json", "jsonl", "lcov", "library", "loops",
             "page", "pgo", "pprof", "profile", "profile, json", "profile, tsv", "spe quality", "sqlite", "verify"}
-# Recordings that miss a part of the run: its beginning, its end, what a filter leaves out, stretches, the oldest trace.
+# Recordings without a part of the run: its beginning, its end, the part that a filter excludes, stretches, the oldest
+# trace.
 PARTS = {"ptm": ("--unit", "ptm"), "etmv3": ("--unit", "etmv3", "--from-start"), "etmv4-whole": ("--unit", "etmv4", "--from-start"),
          "ete-function": ("--view-range", "work"), "ete-limit": ("--limit", "2000"), "ete-strobed": ("--as", "perf", "--strobe", "500/20"),
          "perf": ("--as", "perf"), "ete-wrapped": ("--from-start", "--buffer", "1024"),
@@ -55,13 +56,13 @@ def run(*arguments):
 
 
 def of_text(text):
-    """The sentence of a head or a summary: a clause a line."""
+    """The sentence in a head or a summary, with one clause in each line."""
     clauses = re.search(r"^ *run +(\S.*(?:\n +(?:observed|not traced|lost|not decoded|uncertain)\b.*)*)", text, re.M)
     return "; ".join(line.strip() for line in clauses[1].splitlines()) if clauses else ""
 
 
 def of_note(errors, sentence):
-    """Commands whose results have no place for the sentence say it only of captures that are a part of a run."""
+    """Commands whose results have no place for the sentence print it only for captures that show a part of the run."""
     note = re.search(r"note: of the run: (.*)", errors)
     return note[1] if note else sentence if re.fullmatch("observed [^;]*", sentence) else ""
 
@@ -124,7 +125,7 @@ class Library:
 
 
 def recordings(folder):
-    """Made here; those for which a compiler is missing are left out."""
+    """Made here, except for captures whose compiler is missing."""
     (folder / "p.c").write_text(PROGRAM)
     for name, options in PARTS.items():
         arm = name.startswith(("ptm", "etmv3", "dpu"))
@@ -175,7 +176,8 @@ def captures(fixtures):
 
 
 def images(capture):
-    """What a capture needs besides. The example's program: its captures contain the pages that ran."""
+    """The options that a capture needs besides its name. The captures of the examples contain only the pages that ran,
+    so they get the program."""
     if (registers := capture.with_suffix(".regs")).exists():
         described = ["--protocol", "mtb", "--buffer-format", "source_data", "--core", "Cortex-M0+", "--image", capture.parent / "program.elf"]
         return described + [word for line in registers.read_text().split() for word in ("--register", line)]
@@ -184,7 +186,7 @@ def images(capture):
 
 class Account(unittest.TestCase):
     def sentences(self, capture, folder):
-        """By command that gave a result."""
+        """Results, by command that gave one."""
         out = {}
         dpu = capture.name == "dpu.ini"
         capture = capture.parent if dpu else capture
@@ -192,7 +194,8 @@ class Account(unittest.TestCase):
 
         def take(name, read, *command):
             done = run(*command)
-            # `info` decodes nothing of a bare file, says what its bytes seem to be, and nothing of a run.
+            # For a bare file, `info` decodes nothing: it names what its bytes seem to be, and states nothing about a
+            # run.
             if done.returncode == 0 and "inferred from its bytes" not in done.stdout and '"kind": "bare bytes"' not in done.stdout:
                 out[name] = read(done.stdout)
 
@@ -254,7 +257,7 @@ class Account(unittest.TestCase):
                 take("fleet status", of_text, "fleet", "status", job)
         if LIBRARY.c and (sentence := LIBRARY.sentence(capture, given)) is not None:
             out["library"] = sentence
-        # A doctor who looked at a part of the trace says so and gives no sentence.
+        # If doctor looked at a part of the trace only, it says so and gives no sentence.
         if doctor := of_json(run("doctor", capture, *given, "--format", "json").stdout):
             out["doctor"] = doctor
         if (capture / "truth.txt").exists() or capture.with_name(capture.name + ".truth.txt").exists():

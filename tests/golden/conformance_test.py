@@ -36,10 +36,10 @@ ELEMENTS = {
     "event": ("detail",),
     "marker": ("detail",),
 }
-# An exception or unreadable memory cuts the range before it short: it has no outcome of its own.
+# An exception or unreadable memory ends the range before it early: the range has no outcome.
 CUTTING = ("exception", "no_memory")
 CUT_SHORT = ("start", "end", "instructions", "isa")
-# What packets alone say.
+# Figures that packets alone show.
 WITHOUT_PROGRAM = ("exception", "context", "timestamp", "cycles", "event", "marker", "transaction", "instrumentation",
                    "trace_on", "no_sync", "uncommitted")
 COLUMNS = ("capture", "elements", "only in the golden", "only in ours", "why")
@@ -59,7 +59,7 @@ def number(text):
 
 
 def lines_of(text, buffers=None):
-    """The elements as comparable lines, by buffer and source; without buffers, of all together."""
+    """The elements as comparable lines, by buffer and source; without buffers, the elements of all buffers together."""
     rows = {}
     for row in csv.DictReader(io.StringIO(text), delimiter="\t"):
         if row["element"] in ELEMENTS:
@@ -78,7 +78,7 @@ def lines_of(text, buffers=None):
 
 
 def differences(golden, ours):
-    """Lines that only one of them has, when as many as possible are matched in order."""
+    """Lines that only one side has, if as many lines as possible are matched in order."""
     with Folder() as folder:
         paths = [os.path.join(folder, name) for name in ("golden", "ours")]
         for path, lines in zip(paths, (golden, ours)):
@@ -97,7 +97,7 @@ def of_packets(text):
 
 def flow(program, folder):
     done = subprocess.run([program, "flow", folder, "--format", "tsv"], capture_output=True, text=True)
-    # 1: there is nothing to show, or nothing but what has no range.
+    # 1: there is nothing to show, or only elements without a range.
     if done.returncode not in (0, 1):
         sys.exit(f"waymark flow {folder}: exit status {done.returncode}\n{done.stderr}")
     return done

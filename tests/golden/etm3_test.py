@@ -129,7 +129,8 @@ class Etm3(unittest.TestCase):
                     self.assertEqual(fast, reference)
 
     def test_doctor_recognises_the_bytes_alone(self):
-        """Without its description, the capture of a Cortex-A7 is cycle-accurate with 64-bit timestamps."""
+        """Without its description, the capture of a Cortex-A7 is recognised as cycle-accurate with 64-bit
+        timestamps."""
         text = waymark("doctor", CORPUS / "ptm/tc2/cstrace.bin")
         self.assertEqual(text.count("(ETMv3)"), 3, text)
         self.assertEqual(text.count("proven    cycle counts: yes"), 4, text)

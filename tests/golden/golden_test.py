@@ -27,7 +27,7 @@ COMPARED = {
     "no_memory": ("start",),
     "timestamp": ("detail", "cycles"),
 }
-# A range cut short has no outcome; OpenCSD shows the outcome of a branch.
+# A range that ends early has no outcome; OpenCSD shows the outcome of a branch.
 CUT_SHORT = ("start", "end", "instructions", "isa")
 
 

@@ -50,7 +50,7 @@ def messages(folder, kind):
 
 
 def key(row):
-    """How OpenCSD lists a packet of ours: name, offset, bytes, address, size, data, flags."""
+    """How OpenCSD lists one of our packets: name, offset, bytes, address, size, data, flags."""
     f, name = fields(row), row["packet"]
     theirs = {v: k for k, v in NAMES.items()}.get(name, "ITM_TS_LOCAL")
     data = row["bytes"].split()
@@ -89,7 +89,8 @@ class Itm(unittest.TestCase):
     maxDiff = 2000
 
     def test_packets_are_those_of_opencsd(self):
-        """OpenCSD leaves out what comes before a synchronisation packet, and from damage to the next one."""
+        """OpenCSD omits everything before a synchronisation packet, and from damage to the next synchronisation
+        packet."""
         for name in ("itm_only_raw", "itm_only_csformat", "ctrace-blinky"):
             theirs, synced = [], False
             for row in golden("itm-" + name + ".packets"):
@@ -100,18 +101,18 @@ class Itm(unittest.TestCase):
             ours = [key(row) for row in packets("itm/" + name)]
             with self.subTest(name=name):
                 if name == "ctrace-blinky":
-                    # From the damage at 0x2003 to the synchronisation packet at 0x2888 OpenCSD has nothing.
+                    # Between the damage at 0x2003 and the synchronisation packet at 0x2888, OpenCSD gives nothing.
                     between = [o for o in ours if 0x2003 <= o[1] < 0x2888]
                     ours = [o for o in ours if o not in between]
                     self.assertEqual((len(between), between[0][1]), (468, 0x2004))
                 else:
-                    # Bytes before the first synchronisation packet are no packets; read as such, they take its first
-                    # zero.
+                    # Bytes before the first synchronisation packet are not packets; if they are parsed as packets, they
+                    # take its first zero.
                     self.assertEqual(theirs.pop(0)[0], "ITM_ASYNC")
                     first += 1
                 ours = [o for o in ours if o[1] >= first]
                 if name == "itm_only_csformat":
-                    # OpenCSD counts a byte less where a packet begins behind the ID of a frame.
+                    # OpenCSD counts one byte less if a packet begins after the ID of a frame.
                     self.assertTrue(all(0 <= o[1] - t[1] <= 1 for o, t in zip(ours, theirs)))
                     ours, theirs = [(o[0], *o[2:]) for o in ours], [(t[0], *t[2:]) for t in theirs]
                 self.assertEqual(ours, theirs)
@@ -165,7 +166,7 @@ class Itm(unittest.TestCase):
             self.assertEqual(ours, theirs, name)
 
     def test_accesses_are_those_of_ctrace(self):
-        """Arm's ctrace, which has nothing from the damage to the next synchronisation packet either."""
+        """Arm's ctrace, which also gives nothing between the damage and the next synchronisation packet."""
         with open(GOLDENS / "ctrace-blinky.csv", encoding="utf-8") as file:
             theirs = [(int(row["cycles"]), int(row["value"], 0), int(row["pc"], 0))
                       for row in csv.DictReader(file) if row["type"] == "dwt" and row["value"]]

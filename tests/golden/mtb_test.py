@@ -16,7 +16,7 @@ from scratch import Folder, rows  # noqa: E402
 
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 CORPUS = pathlib.Path(os.environ.get("WAYMARK_CORPUS") or SOURCE.parent / "shared/corpus") / "mtb/model-m0"
-# Executed after the last packet, which the trace does not show.
+# Instructions executed after the last packet, which the trace does not show.
 BEHIND = 13
 
 

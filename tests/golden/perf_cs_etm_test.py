@@ -92,7 +92,7 @@ def main():
     for part in ("6 AUX ranges with", "CPUs 4, 7", "no AUXTRACE record", "cpu0", "ETM4.2"):
         expect(f"missing trace: {part}", part in text + errors, True)
 
-    # The reason and what doctor says are one sentence, which stands once.
+    # The reason, and the statement of doctor, are one sentence, which appears once.
     _, errors = run(1, program, "profile", data)
     expect("the file whose code is missing", errors.count("the code of /data/local/tmp/etm_test_loop"), 1)
     return 1 if failed else 0

@@ -106,7 +106,8 @@ class Simpleperf(unittest.TestCase):
         run(WAYMARK, "profile", "@nonsense", status=3)
 
     def test_counts_that_reach_the_largest_number(self):
-        """Seven times a list of a thousand copies of the list before: the sums stop, and that is a warning."""
+        """Seven times, a list with a thousand copies of the preceding list: the sums stop growing, and a warning says
+        so."""
         last = self.list
         for level in range(7):
             names = self.folder / f"names{level}"

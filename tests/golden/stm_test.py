@@ -36,7 +36,7 @@ def number(text):
 
 
 def opencsd_packets(name):
-    """Up to the end or the first damage, where OpenCSD gives up."""
+    """Elements up to the end or the first damage, where OpenCSD stops."""
     out = []
     for row in golden(f"stm-{name}.packets"):
         if row["packet"] == "NOTSYNC":
@@ -64,7 +64,7 @@ class Stm(unittest.TestCase):
                 self.assertTrue(len(ours) >= len(theirs) if ended else len(ours) == len(theirs), (len(ours), len(theirs)))
                 for mine, other in zip(ours, theirs):
                     self.assertEqual((mine[0], mine[2]), (other[0], other[2]), (mine, other))
-                    # OpenCSD counts a byte or two less or more where a packet begins behind the ID of a frame.
+                    # OpenCSD counts one or two bytes less or more if a packet begins after the ID of a frame.
                     self.assertLessEqual(abs(mine[1] - other[1]), 2, (mine, other))
 
     def test_messages_are_the_elements_of_opencsd(self):

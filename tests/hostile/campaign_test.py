@@ -39,7 +39,7 @@ ANSWERS = (["profile"], ["coverage"], ["branches"], ["loops"], ["exceptions"], [
            ["pgo", "--for", "bolt", "-o", "made"], ["merge", "-o", "made"], ["diff"])
 SNAPSHOT = [["info"], ["flow", "--format", "summary"], ["profile"], ["coverage"], ["packets", "--format", "tsv"], ["doctor"],
           ["export", "--to", "folded", "-o", "made"], ["answers", "-o", "made"]]
-# Without a C library files are small: each mutant changes something that is read, and is read in milliseconds.
+# Without a C library files are small: each mutant changes bytes that commands read, in milliseconds.
 PROGRAM = """
 static const char digits[] = "0123456789";
 static long call(long number, long a, long b, long c) {
@@ -66,8 +66,8 @@ void _start(void) {
 """
 
 
-# What sanitizers say ends with this status, and an allocation of more than MEMORY is a finding even if it is never used. Memory
-# that is freed is kept for a while to find later uses of it: less than by default, since it counts.
+# After a report of a sanitizer the status is this one, and an allocation of more than MEMORY is a finding even if it is
+# never used. Freed memory is kept for a while to find later uses: less than by default, since it counts.
 SANITIZERS = ":".join(("exitcode=99", "detect_leaks=0", "allocator_may_return_null=0", f"max_allocation_size_mb={MEMORY >> 20}",
                        "quarantine_size_mb=32", "malloc_context_size=6"))
 
@@ -156,7 +156,7 @@ class Campaign:
         shutil.rmtree(place)
 
 
-# Commands of a shell that do wrong, and the finding that each must give. The server has functions of these names.
+# Shell commands with a fault, and the finding that each must give. The server has functions with these names.
 PLANTED = {"crash": ("kill -SEGV $$", "ended with -11", "ended with 99"),
            "overread": (None, "ended with 99"),
            "overflow": (None, "ended with 99"),
@@ -168,10 +168,10 @@ PLANTED = {"crash": ("kill -SEGV $$", "ended with -11", "ended with 99"),
 
 
 def self_test(server):
-    """Each planted fault is found, and commands run as before after it."""
+    """Each planted fault is found, and afterwards commands run as before."""
     missed = []
     for name, (shell, *wanted) in PLANTED.items():
-        # The endless loop uses up its time. The others have time enough on any machine.
+        # The endless loop uses up its time. The others have enough time on any machine.
         seconds = 1 if name == "endless" else SECONDS
         if not server and shell is None:
             continue
@@ -227,8 +227,8 @@ def recorded(waymark, folder):
 
 
 class Kind:
-    """Files of which one is changed, how, and the commands that read it. `given`: what else lies beside it. With
-    `input_is_file` the file is their standard input."""
+    """Files of which one is changed, how it is changed, and the commands that read them. `given`: other files beside
+    them. With `input_is_file` the changed file is standard input."""
 
     def __init__(self, file, make, commands, given=(), input_is_file=False):
         self.file, self.make, self.commands, self.given, self.input_is_file = file, make, commands, given, input_is_file
@@ -267,7 +267,7 @@ def kinds_of(folder, waymark, decode, live, source):
     if decode:
         out["library"] = Kind("perf.data", mutants.perf_mutant, [[decode, "mutant"]])
     if live:
-        # Frames of a formatter; and read as bytes of the unit alone, so that each frame is damage.
+        # Frames of a formatter; and the same bytes read as the stream of one unit, so that each frame is damage.
         sort = source / "examples" / "sort"
         shutil.copy(sort / "capture" / "trace.bin", folder / "trace.bin")
         described = ["protocol=PTM1.1", "core=Cortex-A15", "register=ETMCR=0x30001000", "register=ETMIDR=0x411cf312",

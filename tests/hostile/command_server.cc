@@ -77,7 +77,7 @@ int run_command(std::vector<std::string> words) {
 
 /// In the child: does not return.
 [[noreturn]] void run_request(const std::vector<std::string>& request) {
-    // What it starts ends with it.
+    // Processes that it starts end with it.
     ::setpgid(0, 0);
     const int input = ::open(request[1].c_str(), O_RDONLY | O_CLOEXEC);
     const int out = ::open(request[2].c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -95,11 +95,11 @@ int run_command(std::vector<std::string> words) {
     ::setrlimit(RLIMIT_FSIZE, &file);
     const int status = run_command({request.begin() + 6, request.end()});
     std::fflush(nullptr);
-    // At the usual end AddressSanitizer touches what it knows of each global variable, which takes 9 ms.
+    // At a normal end, AddressSanitizer writes to its record of each global variable, which takes 9 ms.
     ::_exit(status);
 }
 
-/// Whether the process ends within `seconds`. A signal that comes meanwhile does not end the wait.
+/// Whether the process ends within `seconds`. A signal does not end the wait.
 bool ends_in_time(int process, int seconds) {
     using Clock = std::chrono::steady_clock;
     const auto last = Clock::now() + std::chrono::seconds(seconds);
@@ -125,7 +125,7 @@ void answer(const std::vector<std::string>& request) {
     int status = 0;
     rusage used{};
     WM_CHECK(::wait4(child, &status, 0, &used) == child);
-    // What it left running.
+    // Processes that it left running.
     ::kill(-child, SIGKILL);
     const auto microseconds = [](const timeval& time) { return time.tv_sec * 1'000'000 + time.tv_usec; };
     std::printf("%d %ld %ld\n", WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status),

@@ -76,7 +76,7 @@ def damage(kind, trace, rnd):
     frame = rnd.randrange(1, frames - 1) * FRAME
     b = bytearray(trace)
 
-    # A trace ID holds up to the next one.
+    # A trace ID applies until the next one.
     def next_id():
         later = (i for i in range(at // FRAME * FRAME + FRAME, len(trace), 2) if i % FRAME != 15 and trace[i] & 1)
         return next(later, len(trace)) + 2
@@ -130,7 +130,7 @@ class Program:
         return name in self.ALWAYS or name in self.TO_PC and re.search(r"^pc\b|[{,] ?pc}", operands) is not None
 
     def impossible(self, rows):
-        """Why the elements cannot be; None: they can."""
+        """The reason why the elements are impossible; None: they are possible."""
         expected = last = time = None
         for row in rows:
             element = row["element"]
@@ -172,7 +172,7 @@ class Program:
 
 class Unit:
     def __init__(self, waymark, name, folder):
-        # libc copies the program's path, so it has one length wherever the folder is.
+        # libc copies the program's path, so the path has the same length wherever the folder is.
         folder = folder / "x".ljust(PATH_BYTES - len(str(folder.resolve())), "x")
         folder.mkdir(exist_ok=True)
         self.waymark, self.name, self.folder = waymark, name, folder
@@ -184,7 +184,7 @@ class Unit:
         # the same in each run only if they are.
         subprocess.run([waymark, "record", "--from-start", "-q", "--unit", name, *options, "-o", self.capture.name, "--", f"./{name}"],
                        check=True, capture_output=True, cwd=folder, env={"PATH": os.environ["PATH"], "LC_ALL": "C"})
-        # The test must see a loss or an addition in the trace itself.
+        # The test must see losses and additions in the trace itself.
         ini = self.capture / "trace.ini"
         ini.write_text("".join(line for line in ini.read_text().splitlines(True) if not line.startswith("length=")))
         self.trace = (self.capture / "trace.bin").read_bytes()
@@ -217,7 +217,7 @@ class Unit:
         # The first synchronisation that begins behind the damage.
         sync = next((after for a_sync, after in self.syncs if a_sync >= end - moved + FRAME), None)
         if sync is not None:
-            # The sync itself, and the address after it, are compared too: they are right.
+            # The sync and the address after it are compared too: they are correct.
             before = ranges(self.rows, sync + FRAME, 0)
             after = ranges(rows, sync + FRAME, moved)
             if before != after:

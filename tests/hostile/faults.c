@@ -55,7 +55,7 @@ static const char* folder;
 
 static int below(const char* path) { return strncmp(path, folder, strlen(folder)) == 0; }
 
-/* The file of a descriptor, with the name it has or had. */
+/* The name that a descriptor's file has or had. */
 static int descriptor_below(pid_t thread, long long number) {
     char link[64], path[PATH_MAX];
     snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)thread, (int)number);

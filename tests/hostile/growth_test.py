@@ -22,7 +22,7 @@ from scratch import HANGS, Folder  # noqa: E402
 import mutants  # noqa: E402
 
 SMALL = "static volatile int g;\nint main() { for (int i = 0; i < 50; i++) g += i; return 0; }\n"
-# Where the C library is not linked: calls main and ends by a system call.
+# For programs without the C library: calls main and ends by a system call.
 START = ".text\n.global _start\n_start:\n bl main\n mov x8, #93\n svc #0\n"
 MMAP2 = 10  # the type of a record
 
@@ -32,12 +32,14 @@ MOST_MEMORY, MOST_SECONDS = 1 << 30, 60
 # sizes, 4 is quadratic. Increases below the LEAST_ values are noise. With --long a table that doubles its room is larger than
 # that, so twice the memory is.
 MOST_RATIO, LEAST_MEMORY, LEAST_BYTES, LEAST_SECONDS = 2.9, 12 << 20, 200_000, 1.0
-# Memory that each thread may take, in bytes: its decoder's tables, but no separate mapping of the program (700 KB).
+# Memory that each thread may take, in bytes: for its decoder's tables, but not for a separate mapping of the program
+# (700 KB).
 EACH_THREAD = 400_000
 
 
 class Row:
-    """`make(folder, n)` makes the input; `commands` read it. `each`: bytes of memory that one more of n may take."""
+    """`make(folder, n)` makes the input; `commands` read it. `each`: bytes of memory that an increase of n by one may
+    take."""
 
     def __init__(self, name, sizes, make, commands, each=None):
         self.name, self.sizes, self.make, self.commands, self.each = name, sizes, make, commands, each
@@ -117,7 +119,7 @@ class Inputs:
         self.record(folder, str(n), options=("--as", "perf", "--aux-buffer", "8"))
 
     def records(self, folder, n):
-        """n more mappings, of which one process has all."""
+        """n more mappings, all of them in one process."""
         self.build(folder, SMALL)
         self.record(folder, options=("--as", "perf"))
         file = mutants.PerfFile(folder / "in")
@@ -191,7 +193,7 @@ def rows(inputs, long):
 
 
 def measured(waymark, folder, words):
-    """Seconds of the processor, bytes of memory and bytes written."""
+    """Processor time in seconds, bytes of memory and bytes written."""
     out = folder / "out"
     shutil.rmtree(out, ignore_errors=True) if out.is_dir() else out.unlink(missing_ok=True)
     with (folder / "text").open("wb") as text:
@@ -204,7 +206,7 @@ def measured(waymark, folder, words):
 
 
 def grows(values, least):
-    """Whether what is added at the last doubling is out of proportion."""
+    """Whether the increase at the last doubling is out of proportion."""
     first, second = values[1] - values[0], values[2] - values[1]
     return second > least and second > MOST_RATIO * max(first, least / 4)
 
@@ -251,7 +253,7 @@ HEAD = "| dimension | command | sizes | seconds | MB | bytes written |\n|---|---
 
 
 def write(path, table, options):
-    """Renews the section of the document that has inputs of these sizes."""
+    """Renews the section of the document for inputs of these sizes."""
     text = f"{HEADINGS[options.long]}\n\n    tests/hostile/growth_test.py WAYMARK . {'--long ' if options.long else ''}--write\n\n"
     text += f"With {options.build}.\n\n{HEAD}"
     for name, words, largest, seconds, memory, written in table:

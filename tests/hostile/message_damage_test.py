@@ -31,12 +31,12 @@ from scratch import HANGS, Folder  # noqa: E402
 
 KINDS = ("bit flip", "byte", "byte dropped", "byte doubled", "cut")
 RESULTS = ("reported", "harmless", "unnoticed", "wrong")
-# What a message says by itself: not its place, nor its time, which is a lower bound behind a loss.
+# The contents of a message itself: neither its place nor its time, which is a lower bound after a loss.
 CONTENTS = ("kind", "value", "value_bytes", "pc", "address", "access", "comparator", "number", "change")
 
 
 def damage(kind, trace, rnd):
-    """The bytes, the end of the damage in the undamaged trace, and how far the bytes behind it moved."""
+    """The damaged bytes, the end of the damage in the undamaged trace, and the distance by which later bytes moved."""
     at = rnd.randrange(len(trace.rstrip(b"\0")))  # a memory that did not fill up ends with zeros
     b = bytearray(trace)
     if kind == "bit flip":

@@ -21,7 +21,7 @@ TEXTS = (b"</script><script>alert(1)</script>", b"\xff\xfe", b"../../../x", b"",
 
 
 def extreme(r):
-    """A number at the edge of something, or any."""
+    """A number at the edge of a range, or any number."""
     return r.choice((r.choice(EXTREMES), r.getrandbits(r.choice((8, 16, 32, 64))), r.choice(EXTREMES) ^ 1 << r.randrange(64)))
 
 
@@ -106,7 +106,7 @@ class PerfFile:
 
 
 def map_from_package(record, ending, name):
-    """A record of a mapping of a file whose path has this ending: `name` is what was mapped."""
+    """A record of a mapping of a file whose path ends with this text: `name` is the mapped file."""
     mmap2 = 10
     if record.kind == mmap2 and bytes(record.body[64:]).split(b"\0")[0].endswith(ending):
         end = record.body.index(0, 64)
@@ -126,7 +126,7 @@ def package(path, code, more=0):
 
 
 def made_record(r, trailer):
-    """A record as no kernel writes it."""
+    """A record that no kernel writes."""
     def words(count):
         return b"".join(struct.pack("<Q", extreme(r) & U64) for _ in range(count))
     kind = r.choice((*range(1, 23), *range(64, 85), 32768, 32769, 32770, 0x7fffffff, 0xffffffff, 0))
@@ -260,7 +260,7 @@ def table_of(columns):
 
 
 def changed_values(r, kind, values):
-    """One of a column's values, or more: numbers at the edge of something, texts that nobody likes."""
+    """One or more values of a column: numbers at the edges of ranges, and texts that are hard to handle."""
     if kind in (0, 1, 4, 5):
         numbers, at = [], 0
         while at < len(values):
@@ -413,7 +413,7 @@ def jitdump(code, address):
     return out + record(3, b"", 30)
 
 
-# Records begin at these bytes of a package: of an entry, of the list of entries, and of its end.
+# In a package, a record begins at each of these marks: of a file, of the list of files, and of the end.
 ZIP_MARKS = (b"PK\3\4", b"PK\1\2", b"PK\5\6")
 
 

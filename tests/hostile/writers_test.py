@@ -95,7 +95,7 @@ def rows(inputs, recorded):
     out.append(Row("fleet plan", ["fleet", "plan", loop, other, "-o", "job"], "job"))
     out.append(Row("fleet local", ["fleet", "local", "job", "-j", "1"], "job/result.answers",
                    old=["fleet", "plan", loop, "-o", "job"], grows=True, files=lambda name: name == "job"))
-    # Shards that the manifest does not count are no part of the job.
+    # Shards that the manifest does not count do not belong to the job.
     out.append(Row("fleet add", ["fleet", "add", "job", other], "job", old=["fleet", "plan", loop, "-o", "job"],
                    verify=["fleet", "status", "job"], grows=True))
     out.append(Row("fleet run-shard", ["fleet", "run-shard", "job", "0"], "job", old=["fleet", "plan", loop, "-o", "job"],
@@ -129,7 +129,8 @@ def rows(inputs, recorded):
 
 
 def without_row(waymark, all_rows, path=()):
-    """The commands that have --output, or --index, and no row. Commands that write without it have one because we thought of them."""
+    """Commands that have --output or --index, but no row. Other commands that write have rows because we know that they
+    write."""
     text = subprocess.run([waymark, *path, "--help", "all"], capture_output=True, text=True, check=True).stdout
     below = text.partition("\nCommands:\n")[2].partition("\n\n")[0]
     names = [line.split()[0] for line in below.splitlines() if line.startswith("  ") and line[2] != " "]
@@ -164,7 +165,7 @@ def served(command, place, environment, under_faults):
 
 
 def contents(place):
-    """The bytes of a file, or of the files of a folder by name; None: nothing is there."""
+    """The bytes of a file, or of the files of a folder by name; None: there is no file or folder."""
     if place.is_dir():
         return {str(p.relative_to(place)): p.read_bytes() for p in sorted(place.rglob("*")) if p.is_file()}
     return place.read_bytes() if place.exists() else None
@@ -208,7 +209,7 @@ class Checks:
         return place
 
     def rest(self, row, place):
-        """What is there besides the output."""
+        """Names of files in the folder other than the output."""
         first = pathlib.Path(row.place).parts[0]
         here = [name.name for name in place.iterdir() if name.name != first and not row.files(name.name)]
         within = [str(p.relative_to(place)) for p in place.rglob("*")
@@ -224,11 +225,11 @@ class Checks:
                 new.get(k) == v for k, v in now.items() if not k.endswith(".part"))
         if now == old:
             return True
-        # The earlier recording is back as soon as another one is made into the folder.
+        # The earlier recording is there again as soon as another one is recorded into the folder.
         aside = [contents(place / row.place / name) for name in (".before", ".moving")]
         if any(a == old for a in aside) or self.run(row.verify, place)[0].returncode in ((0, 1, 4) if row.grows else (0,)):
             return True
-        # Between the last two renames a perf.data file has no truth; it never has another recording's.
+        # Between the last two renames a perf.data file has no truth, but it never has another recording's truth.
         without = not (place / f"{row.place}.truth.txt").exists()
         return without and self.run(["flow", row.place, "--format", "summary"], place)[0].returncode == 0
 
@@ -292,7 +293,7 @@ class Checks:
             self.fail(row, f"after {what} the next run left {rest}", done)
 
     def unreadable(self, row, new):
-        """Input that cannot be read from the N-th piece on."""
+        """Input that cannot be read from the N-th read on."""
         inputs = self.folder / "inputs"
         place = self.fresh(row, True)
         old = contents(place / row.place)
@@ -337,7 +338,7 @@ class Checks:
 
 
 def make_stand_ins(folder):
-    """For the commands of Slurm: a controller that takes every job, and has none that waits."""
+    """Stand-ins for the commands of Slurm: a controller that takes every job, and no job waits."""
     folder.mkdir()
     for name, text in (("sbatch", "echo 7"), ("squeue", ""), ("scancel", ""), ("scontrol", "echo MaxArraySize = 1001")):
         (folder / name).write_text(f"#!/bin/sh\n{text}\n")
@@ -345,14 +346,14 @@ def make_stand_ins(folder):
 
 
 def make_inputs(waymark, source, inputs):
-    """Whether something can be recorded."""
+    """Whether this machine can record."""
     fixtures = source / "tests" / "cli" / "fixtures"
     for name in ("loop", "spe", "dpu"):
         cli_test.use(fixtures, inputs, name, name)
     shutil.copytree(source / "examples" / "sort" / "capture", inputs / "sort")
     shutil.copy(source / "examples" / "sort" / "sort.elf", inputs)
     shutil.copytree(source / "examples" / "stimuli", inputs / "stimuli")
-    # A port's bytes of an ITM.
+    # The bytes of an ITM's port.
     (inputs / "swo.bin").write_bytes(b"".join(bytes((1, byte)) for byte in b"boot ok\r\nvalue 17\r\ndone\n"))
 
     def run(*words):

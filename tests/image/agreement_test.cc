@@ -99,7 +99,7 @@ TEST_F(AgreementTest, AnotherBuild) {
     EXPECT_EQ(a.compared, 0x100U);
     EXPECT_GT(a.different, 0x80U);
     EXPECT_EQ(a.build_id_there, "08080808");
-    // Any other note does not count.
+    // Notes of other kinds do not count.
     EXPECT_EQ(of(program(7), {memory({{code(1), 0x7000}})}).build_id_there, "");
 }
 

@@ -1,4 +1,4 @@
-/// Lines of this very program.
+/// Source lines of this test program itself.
 #include "waymark/image/debug_info.h"
 
 #include <gtest/gtest.h>

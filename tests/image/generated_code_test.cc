@@ -1,5 +1,5 @@
-// Names of generated code: perf maps and jitdump files as programs write them, damaged ones, and which name applies
-// where.
+// Names of generated code: perf maps and jitdump files as programs write them, damaged ones, and which name applies to
+// an address.
 #include "waymark/image/generated_code.h"
 
 #include <gtest/gtest.h>
@@ -86,7 +86,7 @@ TEST_F(GeneratedCodeFiles, NoByteOfAJitdumpThatIsCutOrChangedHarms) {
         }
         ASSERT_TRUE(file) << bytes;
         EXPECT_TRUE(all.starts_with(text(*file))) << bytes;
-        // A cut between two records leaves no sign.
+        // A cut between two records cannot be noticed.
         const bool between = bytes == 40 || bytes == 40 + 64 || bytes == 40 + 64 + 64;
         EXPECT_EQ(file->problems.size(), between ? 0U : 1U) << bytes;
         if (between) continue;
@@ -124,11 +124,11 @@ TEST_F(GeneratedCodeFiles, OfSeveralNamesThatOfTheCodeInMemoryHolds) {
     EXPECT_EQ(in("5699"), "cccc 0");
     EXPECT_EQ(in("5670"), "bbbb 1");  // the nearest
     EXPECT_EQ(in("0000"), "cccc 1");  // the last
-    EXPECT_EQ(in("56"), "cccc 0");    // where no more is known
+    EXPECT_EQ(in("56"), "cccc 0");    // no more is known here
     EXPECT_EQ(names(*file, {}, 0x1000, 4), "cccc");
 }
 
-// Pages that never ran are not in a capture. Code behind them is compared all the same.
+// Pages that never ran are not in a capture. Code after them is compared nevertheless.
 TEST_F(GeneratedCodeFiles, CodeIsComparedBeyondAHoleInMemory) {
     constexpr std::size_t page = 4096;
     const std::string first(page, 'x'), unknown(page, 'y');
@@ -150,7 +150,7 @@ TEST_F(GeneratedCodeFiles, CodeBetweenTwoPiecesHasNoName) {
     MemoryMap memory;
     EXPECT_TRUE(memory.add_bytes(std::vector<std::uint8_t>(8), {0x1000}));
     EXPECT_EQ(names(*file, memory, 0xfff, 8), "-aa--bb-");
-    // A piece that another one divides keeps both ends.
+    // A piece of code that another piece divides keeps both ends.
     EXPECT_EQ(names(*perf_map("1000 6 a\n1002 2 b\n"), {}, 0xfff, 8), "-aabbaa-");
 }
 

@@ -15,7 +15,7 @@ import unittest
 
 SKIPPED = 77
 COMPILERS = {"AARCH64": "aarch64-linux-gnu-gcc", "ARM": "arm-linux-gnueabihf-gcc"}
-# Of the two names of one number, the older one is defined for 32-bit Arm by the newer one.
+# If one number has two names, 32-bit Arm defines the older name by the newer one.
 SECOND_NAMES = {"sync_file_range2"}
 
 

@@ -48,8 +48,8 @@ std::string listed(const std::vector<Region>& regions) {
     return text;
 }
 
-// A snapshot has a source for each thread, and all have the same files: each is mapped once, so a thousand sources take
-// the memory of one.
+// A snapshot has a source for each thread, and all sources have the same files: each file is mapped once, so a thousand
+// sources take the memory of one.
 TEST(MemoryMap, AFileIsMappedOnceForAllThatHaveIt) {
     const TemporaryFolder folder;
     const auto path = folder.path() / "code.bin";
@@ -395,8 +395,8 @@ TEST(MemoryMapElf, BranchesOfRelocatableFilesLeadWhereTheyShould) {
                          {24, 1, R_AARCH64_TSTBR14, 0},
                          {28, 5, R_AARCH64_CALL26, 0},
                          {32, 1, R_AARCH64_ABS64, 0},
-                         {34, 1, R_AARCH64_CALL26, 0},    // beyond the section's end
-                         {0, 99, R_AARCH64_CALL26, 0}}),  // a symbol that is not there
+                         {34, 1, R_AARCH64_CALL26, 0},    // an offset beyond the section's end
+                         {0, 99, R_AARCH64_CALL26, 0}}),  // a symbol that does not exist
          8, 0, 1}};
     elf.symbols = {{"other", 0, 8, STT_FUNC, STB_GLOBAL, 3},
                    {"near", 0, 0, STT_NOTYPE, STB_GLOBAL, SHN_UNDEF},
@@ -437,7 +437,7 @@ TEST(MemoryMapElf, BranchesOfRelocatableFilesLeadWhereTheyShould) {
 TEST(MemoryMapElf, BranchesOfArmRelocatableFilesLeadWhereTheyShould) {
     TinyElf elf;
     elf.type = ET_REL;
-    // The addends that assemblers write: they take back the distance of the program counter.
+    // The addends that assemblers write: they subtract the distance of the program counter.
     constexpr std::uint32_t bl = 0xebfffffe, b = 0xeafffffe, bne = 0x1afffffe, bl_t32 = 0xfffef7ff, b_t32 = 0xbffef7ff;
     elf.sections = {{".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0,
                      words({bl, bl, b, bne, bl_t32, bl_t32, b_t32, b_t32}), 4, 0},
@@ -558,7 +558,7 @@ TEST(ImageArgument, Splits) {
                              "d.bin@99999999999999999999"}) {
         const auto argument = parse_image_argument(text);
         if (argument) {
-            EXPECT_EQ(std::string(text), "d.bin@0x");  // a file may be called so
+            EXPECT_EQ(std::string(text), "d.bin@0x");  // a file may have this name
         } else {
             EXPECT_EQ(argument.error().code, Errc::usage) << text;
         }

@@ -7,7 +7,7 @@
 namespace waymark::image {
 namespace {
 
-// A recorded path comes from a foreign file: it leads nowhere outside the given folder.
+// A recorded path comes from a foreign file: it never leads outside the given folder.
 TEST(FileSearch, LooksBelowTheFolderAlone) {
     EXPECT_EQ(place_below("/copy", "/usr/lib/libc.so.6"), "/copy/usr/lib/libc.so.6");
     EXPECT_EQ(place_below("/copy", "bin/a"), "/copy/bin/a");

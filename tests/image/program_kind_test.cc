@@ -42,7 +42,7 @@ TEST(ProgramKind, IsWhatTheHeadersSay) {
     ASSERT_TRUE(fixed.has_value()) << fixed.error().message;
     EXPECT_FALSE(fixed->aarch64 || fixed->position_independent || fixed->dynamic);
     EXPECT_EQ(fixed->entry, Address{0x8000});
-    // The program headers need not follow the file's.
+    // The program headers need not directly follow the file's header.
     const auto library = kind(elf(dyn, 0x500, dynamic, 128));
     ASSERT_TRUE(library.has_value());
     EXPECT_TRUE(library->position_independent && library->dynamic);

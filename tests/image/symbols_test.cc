@@ -66,7 +66,7 @@ TEST(Symbols, WhatNoSymbolHoldsGoesByWhatComesBefore) {
     EXPECT_EQ(symbols.text(Address{0x1104}), "a+0x4");
     EXPECT_EQ(symbols.text(Address{0x1130}), "a+0x30?");
     EXPECT_EQ(symbols.text(Address{0x1fff}), "a+0xeff?");
-    // Never across files; before the first function by the place in the file.
+    // No name across files; before the first function, the place in the file.
     EXPECT_EQ(symbols.text(Address{0x2000}), "two.so+0x0?");
     EXPECT_EQ(symbols.text(Address{0x1010}), "one.so+0x410?");
     EXPECT_EQ(symbols.text(Address{0x4020}), "[no file]+0x20?");
@@ -75,11 +75,11 @@ TEST(Symbols, WhatNoSymbolHoldsGoesByWhatComesBefore) {
     EXPECT_EQ(symbols.area(Address{0x1fff})->file, "/lib/one.so");
     EXPECT_FALSE(symbols.area(Address{0xfff}));
     EXPECT_FALSE(symbols.area(Address{0x5000}));
-    // The procedure linkage table is no part of the code after it.
+    // The procedure linkage table is not part of the code after it.
     symbols.add("puts@plt", Address{0x4008}, 0xc, SymbolKind::function);
     EXPECT_EQ(symbols.text(Address{0x4020}), "[no file]+0x20?");
     EXPECT_FALSE(symbols.before(Address{0x4020}));
-    // A stretch without names is one, from any address in it.
+    // A stretch without names gets one name, from any address in it.
     ASSERT_TRUE(symbols.before(Address{0x1130}));
     EXPECT_EQ(symbols.before(Address{0x1130})->name, "a+0x10?");
     EXPECT_EQ(symbols.before(Address{0x1130})->address, Address{0x1110});
@@ -148,7 +148,8 @@ TEST(Symbols, AgreesWithASearchThroughAll) {
             for (std::size_t i = 0; i < all.size(); ++i)
                 if (covers(i, address) && (!best || all[i].address > all[*best].address)) best = i;
             if (!best) {
-                // Without a size: the nearest symbol before, if none with a size lies around its start.
+                // A symbol without a size applies if it is the nearest one before the address, and no symbol with a
+                // size contains its start.
                 std::uint64_t nearest = 0;
                 bool any = false;
                 for (const One& one : all)
@@ -342,7 +343,7 @@ TEST(SymbolsElf, NamesThatShareTheirTailsStayInProportionToTheFile) {
     Symbols symbols;
     ASSERT_EQ(symbols.add_elf_bytes(file, 0, "tails").value(), 2000U);
     EXPECT_LE(name_bytes(symbols), 16 * file.size());  // without a bound 400 MB
-    // Names that fit are whole; the others show that they were cut, and where: not inside a character.
+    // Names that fit are shown whole; others show that they were cut, and never inside a character.
     EXPECT_EQ(symbols.find(Address{0x8000})->name, longest);
     const std::string_view cut = symbols.find(Address{0x8000 + 1998})->name;
     ASSERT_TRUE(cut.ends_with("…"));
@@ -376,7 +377,7 @@ TEST(SymbolsElf, OneTableDescribedManyTimesIsNotReadManyTimes) {
 }
 
 TEST(SymbolsElf, NamesThatWouldGrowWithoutBoundStayAsTheyAre) {
-    // Each step names a pair of the step before: 2^n.
+    // Each step refers twice to the step before: 2^n.
     const auto sequence = [](unsigned n) {
         constexpr std::string_view digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
         std::string out;
@@ -394,7 +395,7 @@ TEST(SymbolsElf, NamesThatWouldGrowWithoutBoundStayAsTheyAre) {
     EXPECT_EQ(demangle(name(2)),
               "f(P<int, int>, P<P<int, int>, P<int, int> >, P<P<P<int, int>, P<int, int> >, "
               "P<P<int, int>, P<int, int> > >)");
-    EXPECT_GT(demangle(name(9)).size(), 10000U);  // long, but someone may read it
+    EXPECT_GT(demangle(name(9)).size(), 10000U);  // long, but readable
     for (const unsigned steps : {15U, 40U, 200U}) EXPECT_TRUE(demangle(name(steps)) == name(steps)) << steps;
     // Many substitutions alone are no reason to stop: names that grow little are shown.
     std::string many = "_Z1f1P";

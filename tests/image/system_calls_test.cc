@@ -21,7 +21,7 @@ std::vector<std::uint8_t> bytes_of(const std::vector<std::uint32_t>& parts, unsi
     return out;
 }
 
-/// The number found in front of the end of `code`, which is one function, or nothing.
+/// The number at the end of `code`, which is one function; nullopt if there is none.
 std::optional<std::uint32_t> number(const std::vector<std::uint8_t>& code, std::size_t back, bool named = true) {
     MemoryMap memory;
     EXPECT_TRUE(memory.add_bytes(code, {base}));

@@ -454,7 +454,7 @@ std::string describe(const A64Instruction& i) {
     add(i.system_call, "system_call");
     add(i.undefined, "undefined");
     add(i.must_access, "must_access");
-    // Memory accesses may fault, and so may undefined instructions.
+    // Memory accesses may fault, and undefined instructions may as well.
     add(i.may_fault != (accesses || i.undefined), "may_fault?");
     return out;
 }

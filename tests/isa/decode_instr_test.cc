@@ -364,7 +364,8 @@ Census census(Isa isa) {
         const Instruction i = decode(isa, op);
         EXPECT_EQ(i.bytes, 2) << op;
         EXPECT_FALSE(i.exception_return) << op;
-        // Only a direct branch has a target here, and it is never far, odd, or in another instruction set.
+        // Here only a direct branch has a target; the target is near, at an even address, and in the same instruction
+        // set.
         const std::uint64_t distance = i.target.value > at ? i.target.value - at : at - i.target.value;
         EXPECT_EQ(i.waypoint == direct, i.target.value != 0) << op;
         if (i.waypoint == direct) {

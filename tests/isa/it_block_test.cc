@@ -23,7 +23,7 @@ std::string after(const Fetched& first, Isa isa = Isa::t32) {
 TEST(ItBlock, CoversOneToFourInstructions) {
     for (unsigned condition = 0; condition < 16; ++condition)
         for (unsigned mask = 0; mask < 16; ++mask) {
-            unsigned length = 0;  // shifting ITSTATE left until the mask is 1000 takes the length less one
+            unsigned length = 0;  // the number of shifts of ITSTATE until its mask is 1000 is the length minus one
             for (unsigned m = mask; m != 0; m = m << 1 & 0xf) ++length;
             const std::string covered(condition >= 14 ? 0 : length, 'y');  // AL: no instruction is ever skipped
             EXPECT_EQ(after({.opcode = 0xbf00 | condition << 4 | mask, .bytes = 2, .section = 3}),

@@ -236,7 +236,7 @@ TEST(ItmReaders, ForSpeedAgreeWithTheOthers) {
     for (unsigned round = 0; round < wanted(300); ++round) {
         std::vector<std::uint8_t> bytes = random_bytes(random);
         if (round % 4 == 0) {
-            // What a program sends, with few damages.
+            // Packets of a program, with few damages.
             ModelConfig config;
             config.sync_messages = random() % 2 == 0 ? 0 : 20;
             Model model(config);

@@ -66,7 +66,7 @@ std::set<std::string> names(const std::string& json) {
     return out;
 }
 
-/// `list` as tsv and as JSON. `more`: members of JSON without a column.
+/// `list` as tsv and as JSON. `more`: members of JSON that are not columns.
 void compare(const std::function<void(TextSink&, LineFormat)>& list, const std::set<std::string>& more) {
     Collector tsv, json, text;
     list(tsv, LineFormat::tsv);

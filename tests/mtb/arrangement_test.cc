@@ -15,7 +15,8 @@ namespace {
 
 using Pieces = std::vector<protocol::Arrangement::Piece>;
 
-/// A loop: each packet goes back to where the way to the next begins; addresses rise with their number.
+/// A loop of packets: each goes back to the place where the code to the next packet's branch begins; addresses increase
+/// from packet to packet.
 std::vector<std::uint8_t> loop(std::size_t packets, std::uint32_t first = 0x1000) {
     std::vector<std::uint8_t> out;
     for (std::uint32_t i = 0; i < packets; ++i)
@@ -82,13 +83,13 @@ TEST(MtbArrangement, WithoutThePointerTheSeamIsWhereAPacketCannotFollow) {
     EXPECT_EQ(found.pieces, (Pieces{{24, 104}, {0, 24}}));
     EXPECT_NE(texts(found.problems).find("MTB_POSITION is not given; the oldest packet is taken to be at offset 0x18"),
               std::string::npos);
-    // All the same packet: no seam.
+    // All packets are equal: no seam.
     std::vector<std::uint8_t> same;
     for (unsigned i = 0; i < 16; ++i) encode(same, {{0xd0, false}, {0xc0, false}});
     found = arrange(same, {});
     EXPECT_EQ(found.pieces, (Pieces{{0, 128}}));
     EXPECT_NE(texts(found.problems).find("which is the oldest is not known"), std::string::npos);
-    // Zeros behind the packets: it did not wrap.
+    // Zeros after the packets: the buffer did not wrap.
     auto part = loop(5);
     part.resize(128);
     found = arrange(part, {});

@@ -321,12 +321,12 @@ std::string flow_of(const std::vector<std::array<std::uint32_t, 2>>& words) {
 }
 
 TEST(MtbDecoder, FollowsBranchesExceptionsAndReturns) {
-    // From the first destination on: the branch at 0x62 once taken, then not.
+    // From the first destination on: the branch at 0x62 is taken once, and then not taken.
     EXPECT_EQ(flow_of({{0x6a, 0x61}, {0x62, 0x60}, {0x6a, 0x60}}),
               "trace on 0x60..0x64T 0x60..0x64 0x64..0x68T 0x68..0x6cT ");
     EXPECT_EQ(flow_of({{0x6a, 0x61}, {0x69, 0x40}, {0x4e, 0xfffffff8}, {0xfffffff9, 0x68}, {0x6a, 0x60}}),
               "trace on 0x60..0x64 0x64..0x68T exception 15 before 0x68 0x40..0x50T exception return 0x68..0x6cT ");
-    // Tail-chaining, and an exception before the first instruction of a way.
+    // Tail-chaining, and an exception before the first instruction of a path.
     EXPECT_EQ(flow_of({{0x6a, 0x60}, {0x61, 0x40}, {0x4e, 0xfffffff8}, {0xfffffff9, 0x50}, {0x56, 0xfffffff8}}),
               "trace on exception 15 before 0x60 0x40..0x50T exception return exception 14 0x50..0x58T ");
     // Several vectors with one handler; a place that is no handler; lockup.
@@ -334,7 +334,7 @@ TEST(MtbDecoder, FollowsBranchesExceptionsAndReturns) {
               "trace on exception 496 before 0x60 exception 497 before 0x58 exception 498 before 0x68 ");
     // A Cortex-M33 has a packet for an ISB, whose destination is the next instruction.
     EXPECT_EQ(flow_of({{0x6a, 0x60}, {0x64, 0x68}, {0x6a, 0x60}}), "trace on 0x60..0x64 0x64..0x68T 0x68..0x6cT ");
-    // Any instruction can have one.
+    // Any instruction can have a packet.
     EXPECT_EQ(flow_of({{0x6a, 0x60}, {0x60, 0x68}, {0x6a, 0x60}}), "trace on 0x60..0x62 0x68..0x6cT ");
     // The second packet has S: the flow between is unknown.
     EXPECT_EQ(flow_of({{0x6a, 0x60}, {0x6a, 0x69}, {0x6a, 0x60}}), "trace on trace on 0x68..0x6cT ");
@@ -367,7 +367,7 @@ TEST(MtbDecoder, ReportsWhatContradicts) {
     // A direct branch that goes elsewhere.
     EXPECT_EQ(flow_of({{0x6a, 0x68}, {0x6a, 0x40}}),
               "trace on 0x68..0x6cT [" + std::string(flow::name(flow::Conflict::branch_disagrees)) + "] ");
-    // Off an instruction's boundary: behind the barrier.
+    // A destination that is not the start of an instruction: after the barrier.
     EXPECT_EQ(flow_of({{0x6a, 0x64}, {0x66, 0x40}}), "trace on 0x64..0x68T [" + backwards + "] atoms ");
     // A return whose target is unknown.
     EXPECT_EQ(

@@ -1,4 +1,4 @@
-// Lists of jumps that debuggers and scripts print (docs/spec/mtb.md, 7).
+// Lists of jumps as debuggers and scripts print them (docs/spec/mtb.md, 7).
 #include "waymark/mtb/listing.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ const Jumps& packets() {
                            jump(0x108, 0x40, true)};
     return all;
 }
-/// In one line or several, by `form`.
+/// The list in one line or several, as `form` prints each jump.
 std::string text(auto&& form, bool newest_first = false) {
     Jumps all = packets();
     if (newest_first) std::reverse(all.begin(), all.end());
@@ -136,7 +136,7 @@ TEST(MtbListing, CountsWhatLacksAPart) {
 TEST(MtbListing, OtherTextsAreNone) {
     EXPECT_FALSE(read_listing(""));
     EXPECT_FALSE(read_listing("src=0x146 dst=0xd8\n"));
-    // A network, and transfers of memory, which lead anywhere.
+    // A log of a network, and transfers of memory to any addresses.
     EXPECT_FALSE(read_listing("IN=eth0 SRC=10.0.0.1 DST=10.0.0.7\nIN=eth0 SRC=10.0.0.2 DST=10.0.0.7\n"));
     EXPECT_FALSE(
         read_listing("src=0x80000000 dst=0x90000000 len=64\nsrc=0x70000000 dst=0xa0000000 len=64\n"

@@ -46,7 +46,7 @@ Listed list(const std::vector<std::uint8_t>& bytes, std::size_t chunk = 1000) {
 
 TEST(MtbPackets, AreReadAsTheSpecificationHasThem) {
     const std::vector<std::uint8_t> bytes{
-        0x46, 0x01, 0,    0,    0xd9, 0,    0,    0,     // 1: first after the start
+        0x46, 0x01, 0,    0,    0xd9, 0,    0,    0,     // 1: the first packet after the start
         0xf7, 0,    0,    0,    0x70, 0,    0,    0,     // 2: exception
         0x78, 0,    0,    0,    0xf8, 0xff, 0xff, 0xff,  // 3: a return begins
         0xf9, 0xff, 0xff, 0xff, 0xf6, 0,    0,    0,     // 4: it ends

@@ -28,8 +28,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 FOLDERS = ("isa", "coresight", "spe", "pft", "dpu", "follow", "etm4", "capture", "pipeline", "answers", "analysis", "image",
            "exports", "record")
-# The test programs to run, one after another: mutants that survive the first run in the next. Users of a protocol's
-# row test the registry.
+# The test programs to run, one after another: mutants that survive one program are run in the next. Users of a
+# protocol's row test the registry.
 USERS = ("pipeline", "doctor")
 # Readers of perf.data are tested with the pipeline, and answers with their producers and writers.
 PROGRAMS = {"capture": ("capture_test", "pipeline_test"), "answers": ("answers_test", "analysis_test", "exports_test"),
@@ -39,10 +39,10 @@ PROGRAMS = {"capture": ("capture_test", "pipeline_test"), "answers": ("answers_t
 CASES = "command line"
 WITH_CASES = ("capture", "pipeline", "answers", "analysis", "image", "exports")
 WRAPPED = ("isa_objdump_test", "a64_objdump_test")  # programs of one source in tests/differential
-# In per cent, for folders not named here: 95.
+# In per cent; folders without a number here have 95.
 WANTED = {"analysis": 90.0, "image": 90.0, "exports": 90.0, "record": 90.0}
 MEMORY = 4 << 30
-# Of a mutant that survives, cases of the command line are tried until they took as many seconds of the processor.
+# For a mutant that survives, cases of the command line are tried until they have taken this processor time, in seconds.
 MOST_SECONDS_OF_CASES = 30
 # Tests are grouped by their time in milliseconds; if a group kills the mutant, the later groups are not run.
 GROUPS = (20, 200, 1000, float("inf"))
@@ -112,7 +112,7 @@ class Tree:
         target.symlink_to(source)
 
     def put(self, target, text):
-        """Leaves a file alone that has this text, so that nothing is built again for it."""
+        """Does not write a file that already has this text, so that it is not built again."""
         if target.is_symlink():
             target.unlink()
         if not target.exists() or target.read_text(encoding="utf-8") != text:
@@ -124,7 +124,8 @@ class Tree:
         target.mkdir(parents=True, exist_ok=True)
 
     def spread(self, source, target, own):
-        """`target` has what `source` has, by links, but for the folders in `own`, which are folders of links."""
+        """Fills `target` with links to the contents of `source`, except for the folders in `own`, which become folders
+        of links."""
         self.folder(target)
         names = set()
         for path in source.iterdir():
@@ -144,7 +145,7 @@ class Tree:
                 path.unlink() if path.is_symlink() or path.is_file() else shutil.rmtree(path)
 
     def write(self, texts, count):
-        # Only sources with mutants know of them, so that a compiler cache has all others.
+        # Only sources with mutants contain the switch, so a compiler cache has all others.
         switch = f'#define WAYMARK_MUTANTS {count}\n#include "{HERE}/switch.h"\n'
         if self.quick:
             # Sources are included in others, so this keeps warnings about mutants from being errors.
@@ -154,7 +155,7 @@ class Tree:
         texts |= {f"tests/differential/{name}.cc": f'#include "{ROOT}/tests/differential/{name}.cc"\n{listener}'
                   for name in WRAPPED}
         if self.quick:
-            # There are no flags for it, so that a compiler cache has what other builds compiled.
+            # No flags select it, so that a compiler cache has the files that other builds compiled.
             sizes = "tests/support/sanitized.h"
             texts[sizes] = "#define WAYMARK_SANITIZED\n" + (ROOT / sizes).read_text(encoding="utf-8")
         self.written = set(texts)
@@ -180,7 +181,7 @@ class Tree:
                 fail(f"cmake failed; {self.log} says why")
 
     def make(self, jobs, targets):
-        """Builds; gives back None, or the (file, line) of all that the compiler says when it does not build."""
+        """Builds; returns None, or the (file, line) of each compiler error if the build fails."""
         run = subprocess.run(["ninja", "-C", self.build, "-k", "0", "-j", str(jobs), *targets], text=True,
                              errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         self.log.write_text(run.stdout, encoding="utf-8")
@@ -203,12 +204,12 @@ class Campaign:
         self.tree = Tree(options.build, options.tree, options.quick)
         self.equivalents = read_equivalents()
         self.sources, self.all, self.drawn, self.cases = {}, {}, {}, None
-        # Remembers mutants that do not compile, so that they need not be found again.
+        # Remembers mutants that do not compile, so that they are not searched again.
         self.dropped_path = options.build / "dropped.json"
         self.dropped = set(json.loads(self.dropped_path.read_text())) if self.dropped_path.exists() else set()
 
     def draw(self):
-        """The mutants to make: as many of each folder as wanted, and the equivalent ones drawn on the way."""
+        """The mutants to make: the wanted number for each folder, and the equivalent ones drawn meanwhile."""
         for place, folder in enumerate(FOLDERS):
             if folder not in self.options.folders:
                 continue
@@ -239,7 +240,7 @@ class Campaign:
         for folder in self.options.folders:
             self.sources[folder], self.all[folder] = read_folder(folder)
             if self.options.quick:
-                # A changed public header has all layers above compiled again.
+                # A changed public header makes all layers above compile again.
                 self.all[folder] = [m for m in self.all[folder] if m.file.startswith("src/")]
             if self.options.only:
                 self.all[folder] = [m for m in self.all[folder] if pathlib.Path(m.file).name in self.options.only]
@@ -294,7 +295,7 @@ class Campaign:
         return kept | {"WAYMARK_CORPUS": "/nonexistent"} | more
 
     def reach_of_cases(self):
-        """The same for the cases of the command line; those that fail without a mutant are left out."""
+        """The same for the cases of the command line, except cases that fail without a mutant."""
         if self.cases:
             return self.cases
         tests, reached = {}, {}
@@ -328,7 +329,7 @@ class Campaign:
         return False
 
     def reach(self, program):
-        """Which tests of the program reach which mutant, and how long each test takes."""
+        """The mutants that each test of the program reaches, and the time of each test."""
         if program == CASES:
             return self.reach_of_cases()
         out = self.options.build / f"{program}.reached"
@@ -376,7 +377,7 @@ class Campaign:
             return run.returncode != 0
 
     def judge(self, m, programs):
-        """Whether any test that reaches the mutant notices it, the quick ones asked first."""
+        """Whether any test that reaches the mutant notices it; quick tests are asked first."""
         result = "not reached"
         for program, (tests, reached) in programs.items():
             # Mutants reached in the child of a death test are not recorded.
@@ -500,7 +501,8 @@ def self_test():
                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (1, 1))).returncode
         assert status() == 113, status()
         same = [f"{m.line}: {m.operator}: {m.change}" for m in body if status(m.number) == status()]
-        # Deleting a statement makes no difference only if the switch ends there anyway, nor does a condition that is true.
+        # Deleting a statement makes no difference only if the switch ends there anyway, and neither does replacing a
+        # true condition by true.
         assert same == ["22: deleted_statement: deleted #2", "23: deleted_statement: deleted",
                         "26: condition: always"], same
     print("1 passed, 0 failed")

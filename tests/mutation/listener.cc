@@ -1,5 +1,5 @@
-// Writes into the file that WAYMARK_REACHED names which mutants each test reaches, and how much time it takes: "<test>
-// <milliseconds of CPU> <numbers>…", a line for each; the first is for the time before all tests.
+// Writes into the file that WAYMARK_REACHED names which mutants each test reaches, and how much time it takes: a line
+// "<test> <milliseconds of CPU> <numbers>…" for each test; the first line is for the time before all tests.
 #include <cstring>
 #include <ctime>
 #include <fstream>

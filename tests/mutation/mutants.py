@@ -63,7 +63,7 @@ class Mutant:
 
 
 class Source:
-    """A file's tokens, which of them may be mutated, and its mutants."""
+    """A file's tokens, whether each may be mutated, and its mutants."""
 
     def __init__(self, file, text, fields, enumerators):
         self.file, self.text, self.fields, self.enumerators = file, text, fields, enumerators
@@ -134,7 +134,7 @@ class Source:
         return "list"
 
     def within(self, i, kind):
-        """The innermost brace around token i that is no list is of this kind."""
+        """Whether the innermost brace around token i that is not a list is of this kind."""
         p = self.parent[i]
         while p >= 0:
             found = self.braces.get(p)
@@ -144,7 +144,7 @@ class Source:
         return False
 
     def statement_end(self, i):
-        """The `;` that ends what token i is part of, or the brace after a head."""
+        """The `;` that ends the statement of token i, or the brace after a head."""
         while i < len(self.tokens) and not self.is_(i, ";"):
             if self.is_(i, "(", "[", "{"):
                 i = self.match.get(i, i)
@@ -542,7 +542,7 @@ class Source:
     # ---- writing
 
     def write(self, mutants):
-        """The source with these mutants in it."""
+        """The source that contains these mutants."""
         tables = sorted({m.needs for m in mutants if m.needs})
         edits = list(mutants)
         for start, end, first, last, local in tables:
@@ -555,8 +555,8 @@ class Source:
 
     def render(self, start, end, edits):
         inside = [e for e in edits if start <= e.start and e.end <= end]
-        # The outermost first; at one place the mutants that keep all of it in one part, since the others leave no
-        # room for them.
+        # The outermost first; at one place, first the mutants that keep it in one piece, since the others leave no room
+        # for them.
         inside.sort(key=lambda e: (e.start, -e.end, (e.start, e.end) not in e.parts))
         out, at = [], start
         for index, edit in enumerate(inside):
@@ -635,7 +635,7 @@ def members(text, begin):
 
 
 def draw(mutants, count, seed):
-    """`count` of them, the operators in turn, in an order that depends on each mutant and the seed alone."""
+    """Draws `count` of them, with each operator in turn, in an order that depends only on each mutant and the seed."""
     for m in mutants:
         m.rank = hashlib.sha256(f"{seed}\0{m.key}".encode()).hexdigest()
     queues = {name: sorted((m for m in mutants if m.operator == name), key=lambda m: m.rank) for name in OPERATORS}

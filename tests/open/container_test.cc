@@ -76,7 +76,7 @@ TEST_F(Containers, PerfDataIsOpenAfterwards) {
     }
 }
 
-// It would wait for a writer.
+// Opening it would wait for a writer.
 TEST_F(Containers, ANamedPipeIsNotOpened) {
     const std::string pipe = (folder_.path() / "pipe").string();
     ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);

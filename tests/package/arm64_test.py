@@ -18,7 +18,7 @@ from installed_test import call, mirror, skip
 
 
 def machines(root, package):
-    """The processors of the ELF files that a package contains."""
+    """The processors for which the ELF files of a package are built."""
     out = set()
     for name in call("chroot", root, "dpkg", "-L", package).splitlines():
         path = root / name.lstrip("/")

@@ -19,7 +19,8 @@ import recipes
 
 SKIPPED = 77
 
-# Run in the new system, each in the folder /root. The output must contain the text, and the status be 0.
+# Commands to run in the new system, each in the folder /root. The output must contain the text, and the status must be
+# 0.
 COMMANDS = [
     ("waymark --version", "waymark 0."),
     ("waymark --help", "Usage: waymark"),
@@ -35,7 +36,7 @@ COMMANDS = [
     # The plugin for QEMU is found.
     ("waymark record -o out -- examples/sort/sort.elf && waymark verify out", "equal"),
     ("waymark record -o out64 -- examples/sort/sort-aarch64.elf && waymark verify out64", "equal"),
-    # Man pages and completion are where man and bash look for them.
+    # Man pages and completion are at the places where man and bash look for them.
     ("man -w waymark waymark-flow waymark-spe-report", "/usr/share/man/man1/waymark-spe-report.1.gz"),
     ("MANPAGER=cat man waymark-flow", "--disassemble"),
     ("apropos -e waymark-flow", "The code that ran"),
@@ -43,11 +44,11 @@ COMMANDS = [
         COMP_LINE="waymark fl" COMP_POINT=10 COMP_CWORD=1 COMP_WORDS=(waymark fl); _waymark; echo "${COMPREPLY[@]}"'""",
      "flow"),
     ("ls /usr/share/zsh/vendor-completions/_waymark /usr/share/fish/vendor_completions.d/waymark.fish", "_waymark"),
-    # The library, against the installed package alone.
+    # The library, with the installed package only.
     ("cmake -S examples/library -B build && cmake --build build && build/decode_capture examples/sort/capture",
      "instructions in"),
 ]
-# How docs/library.md says that its recipes are compiled.
+# The commands with which docs/library.md compiles its recipes.
 RECIPES = {
     "c": ("recipe.c", "cc -std=c11 recipe.c -o recipe $(pkg-config --cflags --libs waymark) && ./recipe"),
     "cpp": ("recipe.cc", "c++ -std=c++20 recipe.cc -o recipe $(pkg-config --cflags --libs waymark-cpp) && ./recipe"),
@@ -100,13 +101,13 @@ def inside(root, command):
 
 
 def files_named(root, part):
-    """The caches belong to apt and man, which empty them themselves."""
+    """The caches of apt and man, which empty them themselves, do not count."""
     return sorted(str(path.relative_to(root)) for top in ("usr", "etc", "var", "opt")
                   for path in (root / top).rglob(f"*{part}*") if not str(path).startswith(str(root / "var/cache")))
 
 
 def dead_links(folder):
-    """Links of the documents in a folder to files that are not there."""
+    """Links in the documents of a folder to files that do not exist."""
     out = []
     for document in sorted(folder.rglob("*.md")):
         for line in document.read_text().splitlines():
@@ -118,7 +119,7 @@ def dead_links(folder):
 
 
 def try_packages(root, packages):
-    """(number of checks, what is wrong)"""
+    """(number of checks, sentences on errors)"""
     wrong, count = [], 0
 
     def check(good, what, output):

@@ -16,7 +16,7 @@ struct Section {
     std::vector<const char*> rules;
 };
 
-// Sections 4 and 2.11 as a whole; of the sections before, rules that only a decoder shows. packet_test.cc tests packet
+// Sections 4 and 2.11 as a whole; of earlier sections, the rules that only a decoder shows. packet_test.cc tests packet
 // formats.
 const Section sections[] = {
     {"1.3", {"Thumb sizes", "ThumbEE handlers", "ENTERX and LEAVEX", "barriers", "block over two sections"}},

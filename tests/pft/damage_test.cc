@@ -1,5 +1,5 @@
-// Damaged streams: the .wmt files with bytes flipped, dropped, doubled and mixed. Both decoders must end, agree and not
-// depend on how the stream is cut.
+// Damaged streams: the .wmt files with bytes flipped, dropped, doubled and mixed. Both decoders must end, agree, and
+// not depend on the division of the stream.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -38,7 +38,7 @@ std::vector<std::string> decode(const Wmt& wmt, Bytes stream, std::size_t chunk_
 std::vector<std::uint8_t> damaged(const Wmt& wmt, Random& random) {
     std::vector<std::uint8_t> out;
     for (const auto& part : wmt.stream) out.insert(out.end(), part.begin(), part.end());
-    // Twice, so that bytes to synchronise to follow most damage.
+    // Twice, so that most damage is followed by bytes to synchronise to.
     const std::vector<std::uint8_t> once = out;
     out.insert(out.end(), once.begin(), once.end());
     for (auto times = 1 + random() % 4; times != 0 && !out.empty(); --times) {

@@ -27,7 +27,7 @@ std::uint64_t register_of(const Config& config, std::string_view name) {
     EXPECT_NE(r, nullptr) << name;
     return r == nullptr ? 0 : r->value;
 }
-/// The bits that two configurations differ in.
+/// The bits in which two configurations differ.
 std::uint64_t changed_bits(std::string_view name, const Config& one, const Config& other) {
     return register_of(one, name) ^ register_of(other, name);
 }
@@ -140,7 +140,8 @@ protocol::Configured configured(const std::string& type, const std::vector<Regis
 }
 
 TEST(PftConfigure, TakesTheRegistersOfACapture) {
-    // Those of a Cortex-A15: cycle-accurate, Context IDs of four bytes, timestamps, stopped by the Programming bit.
+    // The registers of a Cortex-A15: cycle-accurate, Context IDs of four bytes, timestamps, stopped by the Programming
+    // bit.
     const protocol::Configured a15 =
         configured("PTM1.1", {{"ETMCR", 0x1000d400}, {"ETMCCER", 0x34c01ac2}, {"ETMIDR", 0x411cf312}});
     EXPECT_EQ(a15.problems, std::vector<std::string>{});
@@ -195,7 +196,7 @@ TEST(PftConfigure, SaysWhatContradictsItself) {
     EXPECT_EQ(problems("PTM1.", 0, 0x411cf312), Problems{});
     EXPECT_EQ(problems("PTM1.x", 0, 0x411cf312), Problems{});
     EXPECT_EQ(problems("PTM1.9", 0, 0x411cf312).size(), 1U);
-    // The version of an ETMv3 is not one of PFT, so the type's version applies.
+    // The version of an ETMv3 is not a version of PFT, so the version of the type applies.
     EXPECT_EQ(problems("PTM1.0", 0, 0x410cf240),
               (Problems{"source 'cpu_0' is of type PTM1.0, but its ETMIDR 0x410cf240 is not that of a PTM (bits [15:8] "
                         "are 0xf2, expected 0xf3); decoding goes on as PFT v1.0. Correct whichever is wrong."}));
@@ -279,15 +280,15 @@ TEST(PftConfiguration, NamesTheAddressesOfATrace) {
     exception.exception_3_0 = 14;
     std::vector<std::uint8_t> bytes =
         packed(c, {ASync{}, isync_at(0x8000), branch_by(4, 1), exception, branch_by(8, 1)});
-    // A vector is in no program; the next address is compressed against it (2.5).
+    // The program does not contain the vector; the next address is compressed against it (2.5).
     EXPECT_EQ(named(c, bytes), "0x00008000 0x00008010 0xffff0020 ");
-    // A waypoint update affects the next address only where it is the base of compression (OQ1).
+    // A waypoint update affects the next address only if it is the base of compression (OQ1).
     bytes = packed(c, {ASync{}, isync_at(0x8000),
                        WaypointUpdate{.target = {.bits = 0x2401, .bytes = 5, .isa = Isa::a32}}, branch_by(4, 1)});
     EXPECT_EQ(named(c, bytes), "0x00008000 0x00009010 ");
     c.update_is_compression_base = false;
     EXPECT_EQ(named(c, bytes), "0x00008000 0x00008010 ");
-    // Before an I-sync, and after damage, only a whole address is known.
+    // Before an I-sync and after damage, only a whole address is known.
     const std::vector<std::uint8_t> unknown =
         packed(c, {ASync{}, branch_by(4, 1), branch_by(0x4801, 5, Isa::t32), branch_by(4, 1)});
     EXPECT_EQ(named(c, unknown), "0x00009002t 0x00009008t ");
@@ -327,7 +328,7 @@ TEST(PftConfiguration, SurveysAStream) {
                                 isync_at(0x8000, ISyncReason::overflow_restart)}))
                   .troubles,
               Troubles{"its FIFO overflowed 2 times; execution is missing there"});
-    // Timestamps after a whole one, in natural binary: Gray 3 and 2 are 2 and 3.
+    // Timestamps after a whole timestamp, in natural binary: Gray 3 and 2 are 2 and 3.
     const std::vector<Packet> times = {ASync{}, isync_at(0x8000), Timestamp{.value = {1, 1}},
                                        Timestamp{.value = {3, 7}}, Timestamp{.value = {2, 1}}};
     std::vector<std::uint8_t> bytes = packed(c, times);

@@ -1,5 +1,5 @@
 // Limits of rules, written by hand from docs/spec/pft.md: registers after a reset, patterns that a packet does not
-// have, programs with more blocks than a decoder has room for at first.
+// have, programs with more blocks than a decoder initially has room for.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -78,7 +78,7 @@ TEST(WaypointUpdates, AreNotInJazelleState) {
     EXPECT_EQ(second("72 81 80 80 80 20").substr(0, 3), "GAP");
 }
 
-// Section 2.7: a waypoint update in words, by the place before it.
+// Section 2.7: a waypoint update in words, depending on the place before it.
 TEST(WaypointUpdates, InWords) {
     const auto got = test::collect(test::with_async(test::hex("08 00 10 00 00 21  72 03  72 05")), {});
     ASSERT_EQ(got.packets.size(), 4U);
@@ -88,7 +88,7 @@ TEST(WaypointUpdates, InWords) {
     EXPECT_EQ(explain(got.packets[3]), "executed up to 0x00001008 A32");
 }
 
-// Before an I-sync, of an address only the bits that a packet carries are known (2.5).
+// Before an I-sync only those bits of an address are known that a packet carries (2.5).
 TEST(Branches, InWordsBeforeAnISync) {
     Explainer explain({});
     const auto to = [&](std::uint32_t bits, std::uint8_t bytes) {
@@ -159,7 +159,7 @@ std::vector<synthetic::Element> decode_branches(bool thumb) {
     synthetic::ElementSink sink;
     flow::BatchWriter out(table, sink);
     D decoder({}, code, out);
-    // Twice the same way, so that known blocks come again.
+    // The same path twice, so that known blocks recur.
     for (unsigned twice = 0; twice < 2; ++twice) {
         decoder.feed(test::with_async(test::hex(thumb ? "08 01 10 00 00 21" : "08 00 10 00 00 21")));
         const std::vector<std::uint8_t> atoms(Branches::count / 5, 0xc0);  // five E each
@@ -186,7 +186,7 @@ private:
     flow::Split split_;
 };
 
-// A sink gets all ranges, with any way of splitting.
+// A sink gets all ranges, however the stream is split.
 TEST(Blocks, InForksOfASink) {
     const Branches code(false);
     std::vector<std::uint8_t> stream;
@@ -234,7 +234,7 @@ private:
     std::optional<std::uint32_t> now_, began_;
 };
 
-// A fork begins in the context that holds there, also in a piece that begins between synchronisation points.
+// A fork begins in the context that applies there, even if its piece begins between synchronisation points.
 TEST(Blocks, InForksThatBeginInAContext) {
     const Branches code(false);
     const Config config{.context_id_bytes = 1};
@@ -259,7 +259,7 @@ TEST(Blocks, InForksThatBeginInAContext) {
     }
 }
 
-/// The first time it waits until a fork helps.
+/// The first call waits until a fork helps.
 class SlowCount final : public flow::Sink {
 public:
     SlowCount() : forks_(std::make_shared<std::atomic<unsigned>>()) {}
@@ -312,7 +312,7 @@ TEST(Blocks, WhereAPieceDoesNotBeginAsItSeems) {
     std::uint64_t executed = 0;
     for (std::uint8_t i = 0; i < 200; ++i) {
         const bool lost = i % 5 == 3;
-        if (lost) stream.push_back(0x6e);  // a Context ID of four bytes, which are 0 now
+        if (lost) stream.push_back(0x6e);  // a Context ID of four bytes, which are now 0
         auto begin = test::with_async(test::hex("08 00 10 00 00 01"));
         begin.insert(begin.end(), {i, 0, 0, 0});
         stream.insert(stream.end(), begin.begin(), begin.end());

@@ -65,7 +65,7 @@ std::map<std::uint32_t, std::string> published_table() {
 TEST(Exceptions, AreNamedAsTheSpecificationNamesThem) {
     const std::map<std::uint32_t, std::string> published = published_table();
     ASSERT_EQ(published.size(), 16U) << "the table in docs/spec/pft.md was not found";
-    // A word of the specification that no other row has.
+    // A word that only this row of the specification has.
     const std::map<std::uint32_t, std::string> words{{0, "none"},
                                                      {1, "Debug state entry"},
                                                      {2, "SMC"},

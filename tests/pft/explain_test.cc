@@ -1,4 +1,4 @@
-// Why a macrocell traces, or nothing: explain() against the model that has the same registers.
+// Explains what prevents tracing: explain() against the model that has the same registers.
 
 #include "waymark/pft/explain.h"
 
@@ -111,7 +111,7 @@ bool has(const std::vector<protocol::TraceCondition>& findings, TraceEffect effe
     return std::any_of(findings.begin(), findings.end(), [&](const auto& f) { return f.effect == effect; });
 }
 
-/// The explanation from three quarters of the registers; the macrocell itself has the others.
+/// The explanation that explain() gives for three quarters of the registers; the macrocell itself has the others.
 UnitExplanation explain_fewer(const Registers& r, std::mt19937_64& random) {
     Registers known;
     std::set<std::string, std::less<>> given;
@@ -130,8 +130,8 @@ Says says(const UnitExplanation& e, const protocol::TracedLevel& level) {
     return all ? Says::everything : Says::part;
 }
 
-// Where explain() says "nothing", the model traces nothing; where it says "everything", it traces every block. The same
-// holds if explain() gets a part of the registers. All three answers come often.
+// If explain() says "nothing", the model traces nothing; if it says "everything", it traces every block. The same holds
+// if explain() gets a part of the registers. All three answers occur often.
 TEST(PtmExplain, AgreesWithTheModel) {
     const std::vector<ModeAt> places{{"User mode, Secure", false, false},
                                      {"privileged modes, Secure", false, false},

@@ -169,7 +169,7 @@ std::vector<std::size_t> random_cuts(synthetic::Random& random, std::size_t size
     return cuts;
 }
 
-/// How often to repeat each property with further seeds: WAYMARK_PROPERTY_ROUNDS, for a long run by hand.
+/// Seeds for repeating each property: WAYMARK_PROPERTY_ROUNDS requests more of them, for a long run by hand.
 std::vector<std::uint64_t> seeds(std::uint64_t first, std::uint64_t count) {
     const char* text = std::getenv("WAYMARK_PROPERTY_ROUNDS");
     const std::uint64_t rounds = text != nullptr ? std::max(1UL, std::strtoul(text, nullptr, 10)) : 1;
@@ -196,7 +196,7 @@ TEST(GroundTruth, BothDecodersGiveWhatRan) {
                 static_cast<unsigned long long>(elements));
 }
 
-/// Counted: executions of blocks by address and outcome, and all other elements in order.
+/// The result as counts: executions of blocks by address and outcome, and all other elements in order.
 using Tally = std::pair<std::map<std::array<std::uint64_t, 5>, std::uint64_t>, std::vector<Element>>;
 Tally tally(const std::vector<Element>& elements) {
     Tally t;
@@ -238,7 +238,7 @@ std::vector<Element> decode_both(const Config& config, const isa::CodeReader& co
     EXPECT_EQ(difference(fast, reference, "fast", "reference"), "");
     const std::vector<Element> parallel = decode_parallel(config, code, bytes, 2, 100, {}, &parallel_packets);
     EXPECT_EQ(parallel_packets, packets);
-    // Alone, it decodes piece by piece.
+    // Alone, this decoder decodes piece by piece.
     (void)decode_parallel(config, code, bytes, 1, 100, {}, &parallel_packets);
     EXPECT_EQ(parallel_packets, packets);
     EXPECT_EQ(difference(parallel, reference, "parallel", "reference"), "");
@@ -315,8 +315,8 @@ bool overlaps(const flow::Block& b, const std::pair<std::uint64_t, std::uint64_t
     return b.start < hole.second && hole.first < b.start + b.bytes;
 }
 
-/// The expected part of the truth when some memory is unknown: nothing from the first block that touches a hole up to
-/// the next packet with an address. Section 4.4. `blind` counts the outcomes that packets carry there.
+/// The expected part of the truth if some memory is unknown: nothing from the first block that touches a hole up to the
+/// next packet with an address. Section 4.4. `blind`: number of outcomes that packets carry there.
 struct Blind {
     std::uint64_t taken{}, not_taken{};
     std::vector<std::uint64_t> reached;
@@ -397,7 +397,7 @@ TEST(GroundTruth, MissingMemoryHidesOnlyWhatLiesInIt) {
         }
         const std::vector<Element> found = decode_both(c.config, memory, c.bytes, random_cuts(random, c.bytes.size()));
         ASSERT_FALSE(HasFailure());
-        if (c.config.return_stack) continue;  // entries are lost with the calls that made them: less is known
+        if (c.config.return_stack) continue;  // entries are lost with their calls: less is known
         Blind blind, reported;
         const std::vector<Element> expected = with_holes(c, memory, blind);
         ASSERT_EQ(difference(without_misses(found, memory, reported), expected), "");
@@ -422,7 +422,7 @@ void expect_mapped(const std::vector<Element>& elements, const synthetic::Memory
     }
 }
 
-/// Behind a gap nothing is known: the context is delivered again before any code.
+/// After a gap nothing is known: the context is delivered again before any code.
 void expect_context_after_gaps(const std::vector<Element>& elements) {
     bool reported = false;
     for (const Element& e : elements) {
@@ -450,8 +450,8 @@ TEST(GroundTruth, DamageEndsAtTheNextSynchronisation) {
             ASSERT_FALSE(HasFailure());
             gaps += static_cast<unsigned>(
                 std::count_if(found.begin(), found.end(), [](const Element& e) { return e.kind == Kind::gap; }));
-            // A damaged packet may swallow the next A-sync, but never more than that one: from the first recognised
-            // A-sync on, all is right again.
+            // A damaged packet may swallow the next A-sync, but no other: from the first recognised A-sync on, all
+            // elements are correct again.
             std::vector<std::uint64_t> asyncs;
             for (const auto& item : test::collect(d.bytes, c.config).items)
                 if (item.text.starts_with("A-SYNC")) asyncs.push_back(item.first.value + item.bytes);
@@ -459,7 +459,7 @@ TEST(GroundTruth, DamageEndsAtTheNextSynchronisation) {
             bool done = false;
             for (const synthetic::SyncPoint& s : c.syncs) {
                 if (!s.own_async || s.async < d.end || done) continue;
-                // Damage before it may lengthen its run of zeros: what counts is where it ends.
+                // Damage before an A-sync may lengthen its run of zeros, so its end is compared.
                 if (!std::binary_search(asyncs.begin(), asyncs.end(), s.async + 6 + d.added - d.dropped)) {
                     if (first) ++late;
                     first = false;
@@ -481,7 +481,7 @@ TEST(GroundTruth, DamageEndsAtTheNextSynchronisation) {
 TEST(GroundTruth, DecodingMayStartAnywhere) {
     for (const std::uint64_t seed : seeds(4001, 100)) {
         const Case c = make_case(seed, {.steps = 800});
-        if (c.bytes.size() < 2) continue;  // all of it filtered out
+        if (c.bytes.size() < 2) continue;  // everything is filtered out
         SCOPED_TRACE(describe(c));
         synthetic::Random random(seed);
         const std::size_t from = 1 + random.below(static_cast<std::uint32_t>(c.bytes.size() - 1));
@@ -518,7 +518,7 @@ TEST(GroundTruth, AWrongImageIsSurvived) {
     }
 }
 
-/// Secure and Non-secure memory that share nothing but addresses.
+/// Secure and Non-secure memory that have the same addresses and different contents.
 class TwoWorlds final : public isa::CodeReader {
 public:
     TwoWorlds(const synthetic::Memory& secure, const synthetic::Memory& non_secure) : worlds_{&secure, &non_secure} {}
@@ -548,7 +548,7 @@ TEST(GroundTruth, TheSecurityStateSelectsTheMemory) {
     }
 }
 
-/// Packets in an order no macrocell would send, many of them with addresses where there is code.
+/// Packets in an order that no macrocell would send; many have addresses of code.
 TEST(GroundTruth, DecodersAgreeOnArbitraryPackets) {
     for (const std::uint64_t seed : seeds(6001, 150)) {
         synthetic::Random random(seed);

@@ -31,8 +31,8 @@ using test::hex;
 
 // ---- invented programs
 
-/// WAYMARK_PROPERTY_PROGRAMS: how many programs of each class are run; the long ones alone, or some of
-/// them, if it is not set.
+/// WAYMARK_PROPERTY_PROGRAMS: number of programs of each class; if it is not set, the long ones run alone, or only some
+/// of them.
 std::uint64_t programs() {
     const char* text = std::getenv("WAYMARK_PROPERTY_PROGRAMS");
     return text == nullptr ? sized(synthetic::long_cases, std::uint64_t{3}) : std::strtoull(text, nullptr, 10);
@@ -94,7 +94,7 @@ TEST_P(ModelClass, DamageEndsAtTheNextSynchronisation) {
     EXPECT_LE(totals.late * 10, totals.damaged + 10);
 }
 
-/// A planted mistake is found and made as small as possible: the necessary parts stay, all else is gone.
+/// A planted mistake is found and reduced: the necessary parts stay, all others are removed.
 TEST(ModelCase, AMistakeIsMinimised) {
     const synthetic::Spoil wrong_context_id = [](const synthetic::ModelCase& c, std::vector<std::uint8_t>& bytes) {
         for (const auto& item : test::collect(bytes, c.model.packets()).items)
@@ -129,7 +129,7 @@ TEST(ModelCase, AMistakeIsMinimised) {
         EXPECT_NE(text.find(part), text.npos) << text;
 }
 
-/// Also a mistake that needs a combination of settings.
+/// The same for a mistake that needs a combination of settings.
 TEST(ModelCase, WhatAMistakeNeedsIsKept) {
     const synthetic::Spoil wrong = [](const synthetic::ModelCase& c, std::vector<std::uint8_t>& bytes) {
         if (!c.model.registers.cr.cycle_accurate || c.walk.exceptions == 0 || bytes.empty()) return;
@@ -150,7 +150,7 @@ TEST(ModelCase, WhatAMistakeNeedsIsKept) {
 
 // ---- many blocks at once
 
-/// Blocks of an invented program, which needs no code: the model gets the properties of its instructions.
+/// Blocks of an invented program without code: the model gets the properties of its instructions.
 struct Invented {
     struct Block {
         std::uint32_t address;
@@ -184,7 +184,7 @@ Invented invent(synthetic::Random& random) {
     return out;
 }
 
-// The quick way and the one that follows section 5.3: the same bytes, counts and losses, with any events in between.
+// The fast path and the path that follows section 5.3: the same bytes, counts and losses, with any events in between.
 TEST(Model, ManyBlocksAtOnceGiveTheSame) {
     std::uint64_t together = 0, lost = 0, sequences = 0;
     for (std::uint64_t seed = 1; seed <= sized(300U, 60U); ++seed) {
@@ -222,14 +222,14 @@ TEST(Model, ManyBlocksAtOnceGiveTheSame) {
                 std::uint32_t start = static_cast<std::uint32_t>(at.address.value);
                 RetiredBlock b;
                 b.instruction = &end->end;
-                // Mostly shortly behind the place of execution, now and then far, now and then at no place.
+                // Mostly shortly after the place of execution, sometimes far away, sometimes at no place.
                 const std::uint32_t far = random.below(100);
                 b.bytes_before = end->bytes_before;
                 b.address = {far == 0   ? end->address
                              : far == 1 ? start + 4096 + random.below(16) * 4
                                         : start + (end->bytes_before == 0 ? 0U : 4U * (1 + random.below(6)))};
                 b.isa = far == 0 ? end->isa : at.isa;
-                // Counts of every length, and now and then one that is longer than a packet can hold.
+                // Counts of every length, sometimes longer than a packet can hold.
                 cycle += random.chance(9000) ? random.below(10) : std::uint64_t{random.below(64)} << random.below(28);
                 b.cycle = cycle += random.chance(20) ? std::uint64_t{5} << 32 : 0;
                 b.passed = random.chance(6000);
@@ -250,7 +250,7 @@ TEST(Model, ManyBlocksAtOnceGiveTheSame) {
                     {b.address, b.isa, *b.instruction, b.passed, false, {b.next, b.next_isa}, ns, hyp, b.cycle},
                     b.bytes_before);
             }
-            // As sequences, as far as the unit can take them; each was prepared before any is taken.
+            // Divided into sequences, as far as the unit can take them; all are prepared before the first is taken.
             std::vector<std::span<const RetiredBlock>> pieces;
             std::vector<std::unique_ptr<flow::PreparedSequence>> prepared;
             for (std::span<const RetiredBlock> rest = batch; !rest.empty(); rest = rest.subspan(pieces.back().size())) {
@@ -319,7 +319,7 @@ TEST(Model, ManyBlocksAtOnceGiveTheSame) {
 
 // ---- bytes worked out by hand
 
-/// A model with execution given in few words; A32 unless said otherwise.
+/// A model whose execution is given in few words; A32 unless stated otherwise.
 class Unit {
 public:
     explicit Unit(const ModelConfig& config) : model_(config, trace_) {}
@@ -331,7 +331,7 @@ public:
         model_.start({at_, ns, hyp, cycle_});
         return *this;
     }
-    /// Ordinary instructions of this many bytes in all.
+    /// Ordinary instructions, with this total number of bytes.
     Unit& run(std::uint32_t bytes) {
         model_.run(bytes, size(), cycle_);
         at_.address.value += bytes;
@@ -374,7 +374,7 @@ public:
         model_.flush();
         return trace_.take_all();
     }
-    /// The same, without bytes that a flush would send.
+    /// The same, without bytes that only a flush would send.
     std::vector<std::uint8_t> sent_already() { return trace_.take_all(); }
     Unit& skip() {
         (void)sent();
@@ -459,13 +459,14 @@ TEST(Model, AnInterruptUpgradesTheLastInstruction) {  // 4.7, 5.3; bytes of 2.5 
     EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 e0 0e 01 c0 29 80  72 79  8d 80 fe ff 4f 1d 3c"));
 }
 
-TEST(Model, NothingIsUpgradedDirectlyBehindAWaypoint) {  // 4.7: behind an atom, behind another exception, by a reset
+TEST(Model, NothingIsUpgradedDirectlyBehindAWaypoint) {  // 4.7: after an atom, after another exception, by a reset
     Unit u(plain_model());
     u.start(0x8000).direct(0x8100).skip().exception(14, 0x18).exception(15, 0x1c).run(4).exception(8, 0);
     EXPECT_EQ(u.sent(), hex("8d 80 40 1c  8f 40 1e  81 40 10"));
 }
 
-TEST(Model, AnInstructionThatRaisesItsExceptionIsUpgraded) {  // 4.7: SVC, given with its exception or before it
+TEST(Model, AnInstructionThatRaisesItsExceptionIsUpgraded) {  // 4.7: an SVC that is given with its exception or before
+                                                              // it
     for (const bool delivered : {false, true}) {
         Unit u(plain_model());
         u.start(0x8000).direct(0x8000).skip().run(4);
@@ -485,7 +486,7 @@ TEST(Model, DebugStateIsEnteredAtAddressZeroAndLeftByAnISync) {  // 5.3; both by
     EXPECT_EQ(u.sent(), hex("08 54 05 00 80 61 84"));
 }
 
-TEST(Model, SynchronisesAfterSoManyBytes) {  // 5.5: A-sync, a periodic I-sync at the next boundary, T-sync behind it
+TEST(Model, SynchronisesAfterSoManyBytes) {  // 5.5: A-sync, a periodic I-sync at the next boundary, T-sync after it
     Unit u(with([](Registers& r, ModelChoices&) { r.syncfr.value = 8; }));
     u.start(0x8000);
     for (int i = 0; i < 11; ++i) u.direct(0x8000);
@@ -496,7 +497,7 @@ TEST(Model, SynchronisesAfterSoManyBytes) {  // 5.5: A-sync, a periodic I-sync a
     late.indirect(0x9000).direct(0x9000);
     EXPECT_EQ(late.sent(), hex("00 00 00 00 00 80  81 10  08 00 90 00 00 01  84"));
 
-    // Where it has 48 bits, a timestamp wraps (2.9).
+    // With 48 bits, a timestamp wraps (2.9).
     for (const std::uint64_t first : {std::uint64_t{0x1234}, (std::uint64_t{1} << 48) + 0x1234}) {
         Unit timed(with([&](Registers& r, ModelChoices& c) {
             r.cr.timestamps = true;
@@ -571,7 +572,7 @@ TEST(Model, AFullFifoLosesTraceUntilItIsEmpty) {  // 5.5: restart with reason 2;
     }
 }
 
-TEST(Model, ARestartSendsTheWholeTimestamp) {  // 5.5: the base of the next may be among what was lost
+TEST(Model, ARestartSendsTheWholeTimestamp) {  // 5.5: the base of the next address may be lost
     Unit u(with([](Registers& r, ModelChoices& c) {
         r.cr.timestamps = true;
         c.timestamp_first = 1;
@@ -583,7 +584,7 @@ TEST(Model, ARestartSendsTheWholeTimestamp) {  // 5.5: the base of the next may 
     EXPECT_EQ(u.sent(), hex("08 00 80 10 00 41  42 81 80 80 80 80 80 80 80 00  84"));
 }
 
-TEST(Model, NoCyclesAreLostWithAnASyncThatDoesNotFit) {  // 5.5: the count of the I-sync behind it was not sent
+TEST(Model, NoCyclesAreLostWithAnASyncThatDoesNotFit) {  // 5.5: the count of the I-sync after it was not sent
     Unit u(with([](Registers& r, ModelChoices& c) {
         r.cr.cycle_accurate = true;
         r.tecr1 = from_value<Etmtecr1>(1);
@@ -596,7 +597,7 @@ TEST(Model, NoCyclesAreLostWithAnASyncThatDoesNotFit) {  // 5.5: the count of th
     u.start(0x8000).cycles(1).direct(0x8000).cycles(1);
     for (int i = 0; i < 9; ++i) u.direct(0x8000);
     u.direct(0x9000).cycles(1).skip().model().request_sync();
-    u.direct(0x8000).cycles(3).direct(0x8000);  // 22 bytes are in: its A-sync overflows
+    u.direct(0x8000).cycles(3).direct(0x8000);  // 22 bytes are in the FIFO: the A-sync overflows it
     EXPECT_EQ(u.sent(), hex(""));
     EXPECT_EQ(u.model().counts().overflows, 1U);
     u.cycles(100).direct(0x8000);
@@ -606,7 +607,7 @@ TEST(Model, NoCyclesAreLostWithAnASyncThatDoesNotFit) {  // 5.5: the count of th
 TEST(Model, SynchronisationIsDueHoweverOftenTheFifoFills) {  // 5.5
     Unit u(with([](Registers& r, ModelChoices& c) {
         r.syncfr.value = 40;
-        r.cr.timestamps = r.cr.vmid_trace = r.cr.cycle_accurate = true;  // more than fits behind an I-sync
+        r.cr.timestamps = r.cr.vmid_trace = r.cr.cycle_accurate = true;  // more bytes than fit after an I-sync
         r.cr.context_id_size = 3;
         c.fifo_bytes = 24;
         c.drain_bytes = 1;
@@ -629,7 +630,8 @@ TEST(Model, AWaypointUpdateAndItsExceptionAreNotSplitByAnOverflow) {  // 5.5
         c.drain_bytes = 1;
         c.drain_cycles = 1;
     }));
-    u.start(0x8000).indirect(0x108000).indirect(0x8000).indirect(0x108000).skip();  // 21 bytes are in: two more fit
+    u.start(0x8000).indirect(0x108000).indirect(0x8000).indirect(0x108000).skip();  // 21 bytes are in the FIFO: two
+                                                                                    // more fit
     u.run(4).exception(14, 0x18).cycles(100).direct(0x18);
     EXPECT_EQ(u.sent(), hex("08 18 00 00 00 41  84"));
 }
@@ -647,7 +649,7 @@ TEST(Model, TheAtomOfALargeBlockIsNotSplitFromItsWaypointUpdate) {  // 5.5
     EXPECT_EQ(full.sent(), hex(""));
     EXPECT_EQ(full.model().counts().overflowed, 1U);
     EXPECT_EQ(full.model().counts().waypoints, 3U);
-    // Both fit, then an A-sync does not: the atom leaves first.
+    // Both packets fit, but then an A-sync does not: the atom is sent first.
     Unit kept(config);
     kept.start(0x8000).indirect(0x108000).indirect(0x8000).skip();
     kept.run(0x1004).direct(0x8000);
@@ -729,13 +731,14 @@ TEST(Model, TimestampsAreRequestedByWhatThePtmSaysSo) {  // 5.5
     Unit clock(unit(nothing));
     clock.start(0x8000).direct(0x8000).skip().model().clock_changed();
     EXPECT_EQ(clock.sent(), hex("46 01"));
-    // Where tracing begins again: only if chosen so.
+    // Where tracing begins again, only with this choice.
     for (const bool chosen : {false, true}) {
         Unit u(unit([=](Registers&, ModelChoices& c) { c.trace_on_timestamp = chosen; }));
         u.start(0x8000).direct(0x8000).skip().elsewhere(0x8000).direct(0x8000);
         EXPECT_EQ(u.sent(), hex(chosen ? "08 00 80 00 00 21 42 01 84" : "08 00 80 00 00 21 84"));
     }
-    // ETMTSEVR becomes true; OQ16: nothing was traced since the timestamp of the I-sync, or it passes all the same.
+    // ETMTSEVR becomes true; OQ16: either nothing was traced since the timestamp of the I-sync, or the timestamp is
+    // sent nevertheless.
     for (const bool filtered : {false, true}) {
         Unit u(unit([=](Registers& r, ModelChoices& c) {
             r.tsevr = from_value<Etmtsevr>(0x60);
@@ -744,7 +747,7 @@ TEST(Model, TimestampsAreRequestedByWhatThePtmSaysSo) {  // 5.5
         u.start(0x8000).direct(0x8000).skip().model().set_external_input(1, true);
         EXPECT_EQ(u.sent(), hex("42 01"));
         u.model().set_external_input(1, true);
-        EXPECT_EQ(u.sent(), hex(""));  // it has not become true: it was true before
+        EXPECT_EQ(u.sent(), hex(""));  // it did not become true now: it was true before
         u.model().set_external_input(1, false);
         u.model().set_external_input(1, true);
         EXPECT_EQ(u.sent(), hex(filtered ? "" : "42 01"));
@@ -795,14 +798,14 @@ TEST(Model, ReturnsMatchTheLatestCallFirst) {  // 4.5
     }
 }
 
-TEST(Model, APopComesBeforeAPush) {  // 4.5: BLX Rm to where the stack points
+TEST(Model, APopComesBeforeAPush) {  // 4.5: BLX Rm to the address on the stack
     Unit u(return_stack(1));
     u.start(0x8000).direct(0x8000).skip();
     u.direct(0x9000, true).indirect(0x8004, Isa::a32, true).indirect(0x9004);
     EXPECT_EQ(u.sent(), hex("90"));
 }
 
-TEST(Model, AnISyncEmptiesTheReturnStack) {  // 4.5: a periodic one too
+TEST(Model, AnISyncEmptiesTheReturnStack) {  // 4.5: a periodic I-sync as well
     Unit u(return_stack(4));
     u.start(0x8000).direct(0x9000, true).skip().model().request_sync();
     u.indirect(0x8004);
@@ -827,7 +830,7 @@ TEST(Model, AnExceptionReturnNeverBecomesAnAtom) {  // 5.3, rule 6; OQ3: the fat
 TEST(Model, BranchBroadcastSendsTakenDirectBranches) {  // 4.6; OQ8: barriers
     for (const bool packet : {false, true}) {
         Unit u(with([=](Registers& r, ModelChoices& c) {
-            r.cr.branch_broadcast = r.cr.return_stack = true;  // the return stack does nothing then
+            r.cr.branch_broadcast = r.cr.return_stack = true;  // the return stack then has no effect
             if (packet) c.broadcast_barrier = ModelChoices::BroadcastBarrier::packet;
         }));
         u.start(0x8000).fails().skip().direct(0x8040).fails().barrier();
@@ -914,7 +917,7 @@ TEST(Model, AProhibitedRegionIsNotSeen) {  // 5.3; OQ10
         u.state(true).exception_return(0x8004).direct(0x8000);
         EXPECT_EQ(u.sent(), hex("08 04 80 00 00 29 84"));
     }
-    // By signal: only pending packets; when leaving, the first visible instruction.
+    // Stopped by signal: only pending packets; afterwards, the first visible instruction.
     Unit u(plain_model());
     u.start(0x8000).direct(0x8000).skip().direct(0x8000).model().set_authentication({false, false});
     EXPECT_EQ(u.sent_already(), hex("84"));
@@ -949,7 +952,8 @@ TEST(Model, WaitingSendsWhatIsPending) {  // 1.1, 5.3
     EXPECT_EQ(u.sent(), hex("84"));
 }
 
-TEST(Model, TheProgrammingBitStopsAtOnce) {  // 5.3: the unfinished block is lost; again an A-sync when cleared
+TEST(Model, TheProgrammingBitStopsAtOnce) {  // 5.3: the unfinished block is lost; when the bit is cleared, an A-sync
+                                             // comes again
     Unit u(plain_model());
     u.start(0x8000).direct(0x8000).skip().direct(0x8000).run(4).model().set_programming(true, u.now());
     EXPECT_EQ(u.sent_already(), hex("84"));
@@ -961,7 +965,7 @@ TEST(Model, TheProgrammingBitStopsAtOnce) {  // 5.3: the unfinished block is los
     EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 04 90 00 00 21  84"));
 }
 
-TEST(Model, ADiscontinuityIsFollowedByAnISync) {  // brief by its caller, or noticed
+TEST(Model, ADiscontinuityIsFollowedByAnISync) {  // announced by the caller, or noticed
     Unit u(plain_model());
     u.start(0x8000).direct(0x8000).skip().direct(0x8000).run(8).elsewhere(0x9000).direct(0x9000);
     EXPECT_EQ(u.sent(), hex("84 08 00 90 00 00 21 84"));
@@ -1118,7 +1122,7 @@ TEST(Model, CounterOneIsReducedOnlyWhereTheUnitSaysSo) {
             u.start(0x8000).cycles(9).direct(0x8000);
             EXPECT_TRUE(u.model().external_output(1));
             u.cycles(1).direct(0x8000);
-            EXPECT_EQ(u.model().external_output(1), !reduced);  // a full one stays at zero
+            EXPECT_EQ(u.model().external_output(1), !reduced);  // a full counter stays at zero
         }
 }
 
@@ -1197,7 +1201,7 @@ TEST(Model, EveryResourceIsSeen) {
         u.direct(0x8000).direct(0x8000);
         EXPECT_FALSE(u.model().external_output(1));
     }
-    // Each transition alone, by the registers' order: ETMSQ12EVR, 21, 23, 31, 32 and 13.
+    // Each transition alone, in the order of the registers: ETMSQ12EVR, 21, 23, 31, 32 and 13.
     constexpr std::array<std::pair<unsigned, unsigned>, 6> transitions{
         {{1, 2}, {2, 1}, {2, 3}, {3, 1}, {3, 2}, {1, 3}}};
     for (std::size_t i = 0; i < transitions.size(); ++i)
@@ -1311,7 +1315,7 @@ TEST(Model, WhatTheArchitectureLacksIsNotSent) {  // 2.8, 3: no VMID in v1.0; wi
     EXPECT_EQ(u.sent(), hex("00 00 00 00 00 80  08 00 80 00 00 21  84"));
 }
 
-// ETMTECR2, register 0x07, is that of an ETMv3.
+// ETMTECR2, register 0x07, belongs to an ETMv3.
 TEST(Registers, EveryOneOfSection3IsDescribed) {
     std::vector<unsigned> numbers = {0x00, 0x01, 0x02, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0b, 0x67,
                                      0x6f, 0x78, 0x79, 0x7a, 0x7b, 0x7c, 0x7d, 0x7e, 0x7f, 0x80, 0x90};

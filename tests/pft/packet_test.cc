@@ -1,5 +1,5 @@
-/// Byte vectors for every packet × configuration, from docs/spec/pft.md: the outside witness of the packet
-/// descriptions, which round trips cannot check.
+/// Byte vectors for every packet × configuration, from docs/spec/pft.md: independent evidence for the packet
+/// descriptions, which round trips cannot give.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -80,7 +80,8 @@ const Vector vectors[] = {
     {"2.5", plain, "81 80 80 80 58 81 25",
      "BRANCH-ADDRESS target=0x80000000/5/T32+info C=1 AltISA=0 exception[3:0]=0 NS=1 HYP=1 exception[8:4]=5"},
 
-    // I-sync: cycle count before the Context ID, its first byte with bit 7 set, and none in periodic ones.
+    // I-sync: the cycle count precedes the Context ID, bit 7 of its first byte is set, and periodic I-syncs have no
+    // count.
     {"2.6", plain, "08 54 05 00 80 61", "I-SYNC address[31:1]=0x400002aa T=0 reason=3 NS=0 AltISA=0 HYP=0", true},
     {"2.6", plain, "08 7d 0f 00 80 01", "I-SYNC address[31:1]=0x400007be T=1 reason=0 NS=0 AltISA=0 HYP=0", true},
     {"2.6", ca, "08 3d 92 03 c0 21 d4 e7 01",
@@ -248,7 +249,7 @@ TEST(Codec, ReadsAtOnceWhatItReadsByteByByte) {
 
 TEST(Codec, ReadsShortAtomsAsWhatTheyAre) {
     std::mt19937_64 random(2);
-    std::array<unsigned, 3> found{};  // by bytes; 0: not short
+    std::array<unsigned, 3> found{};  // number of packets by length; [0]: not short
     for (unsigned i = 0; i < 100000; ++i) {
         std::array<std::uint8_t, 8> bytes{};
         for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
@@ -271,7 +272,7 @@ TEST(Codec, ReadsShortAtomsAsWhatTheyAre) {
 TEST(Codec, ReadsTimestampsAtOnceOfEveryLength) {
     std::mt19937_64 random(3);
     for (const std::uint8_t most : {std::uint8_t{7}, std::uint8_t{9}}) {
-        std::array<unsigned, 10> found{};  // by bytes; 0: bad
+        std::array<unsigned, 10> found{};  // number of packets by length; [0]: bad
         const TimestampField field{most};
         for (unsigned i = 0; i < 200000; ++i) {
             std::array<std::uint8_t, 10> bytes{};

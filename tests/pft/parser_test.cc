@@ -14,7 +14,7 @@ namespace {
 using test::collect;
 using test::hex;
 
-/// A stream of random packets that starts with an A-sync; `starts` are their offsets.
+/// A stream of random packets that starts with an A-sync; `starts`: the offsets of the packets.
 std::vector<std::uint8_t> random_stream(wire::Random& random, const Config& config, std::size_t count,
                                         std::vector<Packet>* packets = nullptr) {
     std::vector<std::uint8_t> out;
@@ -93,8 +93,8 @@ TEST(Damage, TerminatesAndIsRightAgainAfterTheNextSync) {
                     default: bytes.insert(at, static_cast<std::uint8_t>(random() % 3 == 0 ? random() : 0)); break;
                 }
             }
-            // A packet cut open by the damage may reach into what follows: fillers longer than any packet stand
-            // between.
+            // A packet that the damage extends may reach into the following bytes: fillers that are longer than any
+            // packet lie between.
             bytes.insert(bytes.end(), 2 * Packets::max_bytes, 0x66);
             const std::size_t good = bytes.size();
             std::vector<Packet> packets;

@@ -81,7 +81,7 @@ SharedBranch twins(unsigned one_bit, unsigned other_bit, bool mixed) {
                      mixed && (i & 2U) != 0 ? Isa::t32 : Isa::a32};
     return SharedBranch(places);
 }
-/// Pairs of places, four in A32 at twice the distance of four in T32: their packets are the same bytes.
+/// Pairs of places, four in A32 and four in T32 at half the distance: their packets are the same bytes.
 SharedBranch doubles() {
     std::array<Place, 8> places{};
     for (unsigned i = 0; i < 8; ++i) {
@@ -92,7 +92,7 @@ SharedBranch doubles() {
     return SharedBranch(places);
 }
 
-/// From one place of a pair to the other, or to any.
+/// From one place of a pair to the other, or from any place to any.
 void walk(const SharedBranch& program, synthetic::TraceWriter& out, synthetic::Random& random, unsigned steps) {
     unsigned newest = 0;
     Place at = program.places[newest];
@@ -191,7 +191,7 @@ TEST(Paths, AreDeliveredWithNumbersThatNoOthersHave) {
         RepeatSink sink;
         flow::BlockTable table;
         follow::usual_paths = paths;
-        // Two decoders of one sink have the same paths, each with its own numbers.
+        // Two decoders of one sink remember the same paths, each with its own numbers.
         for (int i = 0; i < 2; ++i) {
             synthetic::TraceWriter out(config, {.seed = random()});
             walk(program, out, random, 3000);

@@ -103,7 +103,7 @@ TEST_F(PtmProgramming, BothBitsStopItAndSendWhatIsPending) {
     }
 }
 
-// 3.1: while it traces, only registers that stop it can be written.
+// 3.1: while tracing is on, only registers that stop it can be written.
 TEST_F(PtmProgramming, RegistersAreWrittenWhileItIsStopped) {
     make(a15());
     EXPECT_EQ(write(Etmacvr::number, 0x1234), AccessResult::done);
@@ -115,7 +115,7 @@ TEST_F(PtmProgramming, RegistersAreWrittenWhileItIsStopped) {
             << place.name;
     }
     EXPECT_EQ(read(Etmacvr::number), 0x1234U);
-    // Cycle counts would change the form of packets: they wait for a stop.
+    // Cycle counts would change the form of packets: the change waits until tracing stops.
     EXPECT_EQ(write(Etmcr::number, 1U << 12), AccessResult::done);
     EXPECT_EQ(read(Etmcr::number), 0U);
     branch(0x8000);

@@ -28,7 +28,7 @@ using protocol::Severity;
 using protocol::Stretch;
 using Buffer = std::vector<std::uint8_t>;
 
-/// Where the stretches begin in their buffer.
+/// Offset at which the stretches begin in their buffer.
 constexpr Offset in_buffer{0x1000};
 
 std::vector<Stretch> in_one(Buffer bytes) {
@@ -114,7 +114,7 @@ TEST(PftLikeness, CountsEachKindOfPacket) {
     exception.exception_3_0 = 1;
     p.add(exception);                                                           // at 22: 3 bytes
     p.add(ContextId{8}).add(Vmid{1}).add(ExceptionReturn{});                    // at 25: 5, 2 and 1
-    p.time(5, 1);                                                               // at 33: 2, high bits unknown
+    p.time(5, 1);                                                               // at 33: 2 bytes, high bits unknown
     p.time(9, 7);                                                               // at 35: 8
     p.isync(ISyncReason::overflow_restart, 9);                                  // at 43: 10
     p.isync(ISyncReason::periodic, 9).isync(ISyncReason::periodic, 10);         // at 53 and 63
@@ -177,7 +177,8 @@ TEST(PftLikeness, CountsTimestampsThatGoBackwardsReadEitherWay) {
     Config c;
     Packed p(c);
     // 2 ^ 2 >> 1 = 3: as Gray code 1, 3, 2 are 1, 2, 3.
-    p.sync().time(1, 7).time(3, 1).time(2, 1).time(2, 1);  // at 12, 20, 22 and 24
+    p.sync().time(1, 7).time(3, 1).time(2, 1).time(2, 1);  // Without a whole timestamp, the high bits are unknown
+                                                           // (2.9).
     const Likeness gray = likeness(p.stretches(), c);
     EXPECT_EQ(gray.backwards_gray, 0U);
     EXPECT_EQ(gray.backwards_binary, 1U);
@@ -188,7 +189,7 @@ TEST(PftLikeness, CountsTimestampsThatGoBackwardsReadEitherWay) {
     EXPECT_EQ(binary.backwards_gray, 1U);
     EXPECT_EQ(binary.first_backwards_gray, buffer_offset(22));
     EXPECT_EQ(binary.backwards_binary, 0U);
-    // Without a whole one, the high bits are unknown (2.9).
+    // If no timestamp is ever whole, their size may be wrong.
     p = Packed(c);
     p.sync().time(3, 1).time(1, 1);
     EXPECT_EQ(likeness(p.stretches(), c).backwards_binary, 0U);
@@ -226,7 +227,8 @@ TEST(PftRecognition, NeedsAnASyncAndAnISyncAndLittleDamage) {
     };
     EXPECT_EQ(refused(in_one(test::hex("84 84 84"))), "at best no A-sync (00 00 00 00 00 80)");
     EXPECT_EQ(refused(Packed(c).add(ASync{}).add(Ignore{}).stretches()), "at best 1 A-sync, but no I-sync");
-    // One damaged stretch for four synchronisation packets, and one more. 0x02 is reserved under every configuration.
+    // A quarter of the parsed bytes is lost, and then one byte more. Neither bytes before an A-sync nor zeros at the
+    // end count.
     const auto damaged = [&](unsigned times) {
         Packed p(c);
         for (unsigned i = 0; i < 4; ++i) {
@@ -283,16 +285,16 @@ TEST(PftRecognition, CountsOutcomesAndAddressesOfBranchesAsWaypoints) {
     BranchAddress exception{.target = {.bits = 0x10, .bytes = 2, .information = true}};
     exception.exception_3_0 = 1;
     p.sync().atoms().atom().add(BranchAddress{.target = {.bits = 3}}).add(exception);
-    EXPECT_EQ(identified(p.stretches()).waypoints, 7U);  // an exception is none
+    EXPECT_EQ(identified(p.stretches()).waypoints, 7U);  // an exception is not such a change
 }
 
-/// Every configuration that changes the form of packets, with a stream that the others contradict.
+/// Every configuration that changes the form of packets, with a stream that contradicts the other configurations.
 Packed telling(const Config& c) {
     Packed p(c);
     const std::uint32_t mask = c.context_id_bytes == 4 ? ~0U : (1U << 8 * c.context_id_bytes) - 1;
     for (std::uint32_t i = 0; i < 24; ++i) {
         p.sync(i % 2 == 0 ? ISyncReason::periodic : ISyncReason::trace_enabled, 0x06040402U & mask);
-        // Numbers that have no meaning: what follows an I-sync differs each time.
+        // Numbers without meaning: the bytes after an I-sync differ each time.
         for (std::uint32_t k = 0; k < 8; ++k) {
             if (c.cycle_accurate)
                 p.add(Atom{.outcome = {.atoms = {1, 0}, .cycles = (i * 8 + k) % 3}});
@@ -350,7 +352,7 @@ TEST(PftRecognition, SaysWhatContradictsAnotherConfiguration) {
               "cycle counts: no, proven: with them: 3 contradictions, here 0");
     EXPECT_EQ(text_of(identified(p.stretches()).facts[1]),
               "Context ID: not traced, proven: 1 byte: 2 contradictions, here 0");
-    // A reserved header is damage under both.
+    // A reserved header is damage under both configurations.
     p.raw("02").sync();
     EXPECT_EQ(text_of(identified(p.stretches()).facts[0]),
               "cycle counts: no, proven: with them: 3 contradictions, here 1");
@@ -438,7 +440,7 @@ TEST(PftDescription, CycleCountsThatAreNotThere) {
     described.return_stack = true;
     const protocol::Settled with = settled(p.stretches(), described);
     ASSERT_EQ(kinds(with.findings), "cycle-accurate");
-    // At 12 a count with six bytes, of which five are the most (2.3): 8 bytes are lost up to the next A-sync.
+    // At 12 a count with six bytes, although five are the maximum (2.3): 8 bytes are lost up to the next A-sync.
     EXPECT_EQ(
         with.findings[0],
         (CaptureFinding{Severity::error,
@@ -503,7 +505,8 @@ TEST(PftDescription, ContextIdsOfAnotherSize) {
     made.context_id_bytes = 1;
     Packed p(made);
     for (std::uint8_t i = 0; i < 3; ++i) {
-        p.sync(ISyncReason::periodic, 4);  // 4 is a reserved header (2.1)
+        p.sync(ISyncReason::periodic, 4);  // With a size of two bytes, everything parses, but the second byte is an
+                                           // outcome that changes.
         for (std::uint8_t k = 0; k < 8; ++k) p.add(Atom{.outcome = {.atoms = {5, i}, .cycles = 0}});
     }
     const protocol::Settled none = settled(p.stretches(), Config());
@@ -530,7 +533,7 @@ TEST(PftDescription, TimestampsOfAnotherSizeOrEncoding) {
     Config made;
     made.timestamps = true;
     Packed p(made);
-    p.sync().time(1, 7).time(3, 1).time(2, 1);  // Gray; at 12, 20 and 22
+    p.sync().time(1, 7).time(3, 1).time(2, 1);  // Gray code; at 12, 20 and 22
     Config described = made;
     described.timestamp_bytes = 9;
     const protocol::Settled wide = settled(p.stretches(), described);
@@ -542,7 +545,7 @@ TEST(PftDescription, TimestampsOfAnotherSizeOrEncoding) {
     EXPECT_EQ(wide.findings[0].expected, "timestamps of 48 bits: so 0 stretches without packets");
     EXPECT_EQ(wide.findings[0].advice, "correct ETMCCER bit 29 of cpu_0.ini");
     EXPECT_EQ(config_of(*wide.configuration).timestamp_bytes, 7);
-    // A proof of the encoding is lost with the size.
+    // If the size is wrong, the encoding is not proven either.
     described.gray_timestamps = false;
     EXPECT_TRUE(config_of(*settled(p.stretches(), described).configuration).gray_timestamps);
 

@@ -25,7 +25,7 @@ private:
     std::vector<std::uint8_t> bytes_ = test::hex("00 00 00 0a  00 00 00 1a  fc ff ff 0a  fb ff ff ea");
 };
 
-/// The only way around that these atoms allow: 8000 N, 8004 N, 8008 N, 800c E, 8000 E, 8008 E, 8000 N, 8004 E, 800c E.
+/// The only path that these atoms allow: 8000 N, 8004 N, 8008 N, 800c E, 8000 E, 8008 E, 8000 N, 8004 E, 800c E.
 constexpr const char* around = "86 86 86 84 84 84 86 84 84 ";
 constexpr const char* sync = "00 00 00 00 00 80  08 00 80 00 00 01 ";  // periodic, at 0x8000
 
@@ -53,10 +53,10 @@ TEST(RecoverByHand, TheOnlyWay) {
     EXPECT_EQ(head.bytes_before_async(), 11U);
     EXPECT_EQ(head.paths, 1U);
     EXPECT_EQ(head.places, 4U);
-    // Each outcome of each branch is there; the one that always goes has one.
+    // Each outcome of each branch is met; the unconditional branch has one outcome.
     EXPECT_EQ(head.checks, 7U);
     EXPECT_TRUE(head.confirmed);
-    // Nothing is unseen in twelve bytes, for which eight of sixteen more are added.
+    // No packet is unseen in twelve bytes, so eight packets in sixteen more bytes are assumed.
     EXPECT_DOUBLE_EQ(head.unseen, 8.0 / (12 + 16));
     EXPECT_DOUBLE_EQ(head.chance, 0.5);  // too few places were tested to measure it
     const double odds = head.unseen / (1 - head.unseen);
@@ -65,7 +65,7 @@ TEST(RecoverByHand, TheOnlyWay) {
 
 // An I-sync in the head gives the place of execution, and flow before it is recovered too.
 TEST(RecoverByHand, AnISyncInTheHead) {
-    // Where the atoms before it lead, all is one stretch.
+    // If the atoms before the I-sync lead to its address, all is one stretch.
     const HeadRecovery one = recover(std::string(around) + around + "08 00 80 00 00 41 " + around + sync);
     ASSERT_EQ(one.outcome, HeadOutcome::recovered);
     ASSERT_EQ(one.stretches.size(), 1U);
@@ -73,7 +73,7 @@ TEST(RecoverByHand, AnISyncInTheHead) {
     EXPECT_EQ(one.stretches[0].standing.current, (Place{{0x8004}, Isa::a32}));
     EXPECT_EQ(one.stretches[0].end.value, 39U);
     EXPECT_EQ(one.packets, 11U + 1U + 9U);
-    // At another place, where tracing began again: what follows it continues from there.
+    // At another place, tracing began again: flow after the I-sync continues from there.
     const HeadRecovery two = recover(std::string(around) + around + "08 08 80 00 00 61 84 " + around + sync);
     ASSERT_EQ(two.outcome, HeadOutcome::recovered);
     EXPECT_EQ(two.bytes(), 33U);
@@ -91,8 +91,8 @@ TEST(RecoverByHand, AnISyncInTheHead) {
     EXPECT_EQ(last.places, 1U);
 }
 
-// Taken branches go between 0x8000 and 0x8008 for ever, and from 0x8004 by 0x800c to there: at the end execution may be
-// at either. An I-sync that is not periodic does not say which, since tracing began again there.
+// Taken branches alternate between 0x8000 and 0x8008, and 0x8004 leads there by 0x800c: at the end execution may be at
+// either. An I-sync that is not periodic does not show which, since tracing began again there.
 TEST(RecoverByHand, EitherOfTwo) {
     const std::string taken = "84 84 84 84 84 84 84 84 84 84 84 84 84 84 84 84 84 84 84 84 ";
     const HeadRecovery either = recover(taken + "00 00 00 00 00 80 08 00 80 00 00 41 ");
@@ -100,7 +100,7 @@ TEST(RecoverByHand, EitherOfTwo) {
     EXPECT_EQ(either.paths, 2U);
     EXPECT_TRUE(either.stretches.empty());
     EXPECT_FALSE(either.confirmed);
-    // A periodic one does.
+    // A periodic I-sync does.
     const HeadRecovery one = recover(taken + "00 00 00 00 00 80 08 00 80 00 00 01 ");
     EXPECT_EQ(one.paths, 1U);
     // Flow that is known before the two paths part stays known.
@@ -124,7 +124,7 @@ TEST(RecoverByHand, WhyThereIsNothing) {
     EXPECT_EQ(outcome(way + sync), HeadOutcome::recovered);
     EXPECT_EQ(outcome(sync), HeadOutcome::no_head);
     EXPECT_EQ(outcome(way), HeadOutcome::no_sync);
-    EXPECT_EQ(outcome(way + "86 " + sync), HeadOutcome::no_path);  // that ends at 0x8004
+    EXPECT_EQ(outcome(way + "86 " + sync), HeadOutcome::no_path);  // a path that ends at 0x8004
     EXPECT_EQ(outcome("86 86 86 86 86 86 86 86 86 86 86 " + std::string(sync)), HeadOutcome::no_path);
     EXPECT_EQ(outcome(way + sync, {.steps = 3}), HeadOutcome::too_much);
     const FourBranches code;
@@ -156,7 +156,8 @@ TEST(RecoverByHand, TheLongestPacket) {
         recover_head(config, code, extents, test::hex(way + "00 00 00 00 00 80 08 00 80 00 00 01 11 22 33 44"));
     ASSERT_EQ(head.outcome, HeadOutcome::recovered);
     EXPECT_EQ(head.first.value, 15U);
-    EXPECT_EQ(head.stretches[0].standing.current, (Place{{0x8000}, Isa::a32}));  // six after the first round
+    EXPECT_EQ(head.stretches[0].standing.current, (Place{{0x8000}, Isa::a32}));  // six entries after the first
+                                                                                 // iteration
     EXPECT_EQ(head.packets, 21U);
 }
 
@@ -190,12 +191,12 @@ TEST(RecoverByHand, ReturnsWithinReturns) {
     ASSERT_EQ(head.outcome, HeadOutcome::recovered);
     ASSERT_EQ(head.stretches.size(), 1U);
     EXPECT_EQ(head.first.value, 7U);
-    // In f, called for the second time.
+    // A path in f, called for the second time.
     EXPECT_EQ(head.stretches[0].standing.current, (Place{{0x8024}, Isa::a32}));
     EXPECT_EQ(head.stretches[0].standing.returns, (std::vector<Place>{{{0x8008}, Isa::a32}}));
     EXPECT_EQ(head.packets, 33U);
     EXPECT_TRUE(head.confirmed);
-    // Begun in the first call of g.
+    // A path that begins in the first call of g.
     const HeadRecovery later = recovered("84 84 84 84 84 84 84 " + round + round);
     ASSERT_EQ(later.outcome, HeadOutcome::recovered);
     EXPECT_EQ(later.first.value, 14U);
@@ -226,7 +227,7 @@ TEST(RecoverByHand, NoCodeLiesAbove4GB) {
     EXPECT_EQ(recovered.first.value, 7U);
 }
 
-// Only the 256 KB before the A-sync are searched, so that a long head takes no longer.
+// Only the 256 KB before the A-sync are searched, so that a longer head takes no more time.
 TEST(RecoverByHand, OfALongHeadTheEndAlone) {
     constexpr std::size_t looked_at = std::size_t{256} << 10;
     std::string head;
@@ -238,7 +239,7 @@ TEST(RecoverByHand, OfALongHeadTheEndAlone) {
     EXPECT_LE(recovered.first.value, async - looked_at + 7);
 }
 
-/// 60 branches, BEQ to what follows them, and then the four from 0x80f0 on.
+/// 60 branches, each a BEQ to the next instruction, and then the four branches from 0x80f0 on.
 class ManyBranches final : public isa::CodeReader {
 public:
     static constexpr std::uint64_t first = 0x8000;
@@ -260,8 +261,8 @@ private:
     std::vector<std::uint8_t> bytes_;
 };
 
-// The share of wrong places that pass is measured from 64 tests on: here each of 64 branches may be taken, and all
-// taken ones lead to three places.
+// The share of wrong places that pass is measured if there are at least 64 tests: here each of 64 branches may be
+// taken, and all taken branches lead to three places.
 TEST(RecoverByHand, ChanceIsMeasured) {
     const ManyBranches code;
     const auto extents = code.extents();
@@ -270,17 +271,18 @@ TEST(RecoverByHand, ChanceIsMeasured) {
     const HeadRecovery head = recover_head({}, code, extents, test::hex(stream));
     ASSERT_EQ(head.outcome, HeadOutcome::recovered);
     EXPECT_EQ(head.places, 64U);
-    EXPECT_DOUBLE_EQ(head.chance, 0.9);  // all passed, but none is sure
+    EXPECT_DOUBLE_EQ(head.chance, 0.9);  // all places passed, but none is sure
     EXPECT_EQ(head.stretches[0].standing.current.isa, Isa::a32);
 }
 
-// Packets behind the A-sync about missing code make everything less sure.
+// Packets after the A-sync that belong to missing code reduce the certainty of all figures.
 TEST(RecoverByHand, WhatIsUnseenBehind) {
     const std::string way = std::string(around) + around + sync;
     EXPECT_DOUBLE_EQ(recover(way + "84 84 84 84").unseen, 8.0 / (16 + 16));
     // An I-sync elsewhere; the atoms after it, four bytes up to the end, belong to unknown code.
     EXPECT_DOUBLE_EQ(recover(way + "08 00 00 10 00 41 84 84 84 84").unseen, (4.0 + 8) / (22 + 16));
-    // The same, and then known code again.
+    // Program flow before the first A-sync, from streams that were cut at many places of their heads: the uncut stream
+    // shows the truth. docs/spec/pft.md, 2.11.
     EXPECT_DOUBLE_EQ(recover(way + "08 00 00 10 00 41 84 84 84 84 08 00 80 00 00 41 84 86").unseen,
                      recover(way + "08 00 00 10 00 41 84 84 84 84 08 00 80 00 00 41 84 84").unseen);
 }

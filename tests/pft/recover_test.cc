@@ -22,8 +22,8 @@ namespace {
 
 using synthetic::Element;
 
-/// A program that ran, and its trace. It is the decoder's code too: if the decoder has only a part, `extents` say
-/// which.
+/// A program that ran, and its trace. It is also the code for the decoder: if the decoder has only a part, `extents` is
+/// that part.
 struct Trace final : isa::CodeReader {
     Config config;
     synthetic::Program program;
@@ -118,9 +118,9 @@ TEST_P(RecoverHead, GivesWhatAnUncutStreamGives) {
     EXPECT_GE(score.heads * 10, programs * rounds * cuts * 9);
     EXPECT_EQ(score.wrong_if_sure, 0U);
     EXPECT_LE(static_cast<double>(score.wrong), score.expected_wrong);
-    // Of a whole program, no range is wrong. Invented programs spend their time in tiny loops, which look alike:
-    // recorded ones give more. A head of cycle-accurate trace holds few ranges, and some are in the packets it begins
-    // with, whose beginning is not known.
+    // With the whole program, no range is wrong. Invented programs spend their time in tiny loops, which look alike:
+    // recorded programs give more. A head of cycle-accurate trace contains few ranges, and some are in its first
+    // packets, whose beginning is unknown.
     if (!GetParam().in_part) {
         EXPECT_EQ(score.wrong, 0U);
         EXPECT_GE(score.right * 100, score.truth * (GetParam().config.cycle_accurate ? 70 : 80));

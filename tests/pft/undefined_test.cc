@@ -1,5 +1,5 @@
-// Undefined instructions that software executes on purpose: the exception they raise is traced by a waypoint update at
-// the instruction itself (docs/spec/pft.md, 4.7), and no walk passes one otherwise.
+// Undefined instructions that software executes on purpose: their exception is traced by a waypoint update at the
+// instruction itself (docs/spec/pft.md, 4.7); without one, no walk passes such an instruction.
 
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ TYPED_TEST(UndefinedInstruction, ThatRaisedItsExceptionIsWalkedTo) {
 }
 
 TYPED_TEST(UndefinedInstruction, IsNotWalkedThrough) {
-    // An atom can only belong to the branch behind it.
+    // An atom can only belong to the branch after it.
     const auto found = decode<TypeParam>("08 00 10 00 00 21  84");
     ASSERT_EQ(found.size(), 5U);
     EXPECT_EQ(found[2].block.instructions, 1U);

@@ -69,7 +69,7 @@ TEST(PtmUnits, AreDescribedAsCapturesDescribeThem) {
         return r == nullptr ? 0U : static_cast<std::uint32_t>(r->value);
     };
     EXPECT_EQ(value("ETMTRACEIDR"), 0x15U);
-    // A decoder makes its configuration of these.
+    // A decoder makes its configuration from these registers.
     const Config config = Config::from_registers(
         from_value<Etmcr>(value("ETMCR")), from_value<Etmccer>(value("ETMCCER")), from_value<Etmidr>(value("ETMIDR")));
     EXPECT_TRUE(config.cycle_accurate);
@@ -134,7 +134,7 @@ TEST(PtmUnits, SendTheNumberOfEachClassOfExceptions) {
         Place at{{0x8000}, Isa::a32};
         for (unsigned kind = 0; kind < flow::exception_classes; ++kind) {
             const auto what = static_cast<ExceptionClass>(kind);
-            if (what == ExceptionClass::debug_halt) continue;  // ends tracing; recordings do not contain it
+            if (what == ExceptionClass::debug_halt) continue;  // it ends tracing; recordings do not contain it
             const Place next{{0x8000 + 0x100 * kind}, Isa::a32};
             unit->waypoint({4, 4}, {at.address + 4, at.isa, branch, true, next}, kind);
             if (recorded) {

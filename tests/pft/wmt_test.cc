@@ -67,7 +67,7 @@ TEST_P(WmtFile, decodes_as_described) {
     const std::string differs = difference(wmt.flow, flow);
     EXPECT_TRUE(differs.empty()) << wmt.file << ": - as the file says, + as decoded\n" << differs;
 
-    // Always with offsets: the place of an element must not depend on the decoder or on how the stream is cut.
+    // Always with offsets: the place of an element must not depend on the decoder or on the division of the stream.
     const auto reference = decode<pft::ReferenceDecoder>(wmt, 0, true);
     for (const std::size_t chunk_bytes : {0U, 1U, 2U, 3U, 7U}) {
         const std::string cut = difference(reference, decode<pft::ReferenceDecoder>(wmt, chunk_bytes, true));
@@ -85,7 +85,7 @@ std::string test_name(const testing::TestParamInfo<std::filesystem::path>& file)
 }
 INSTANTIATE_TEST_SUITE_P(files, WmtFile, testing::ValuesIn(wmt_files(data / "wmt")), test_name);
 
-// A second stream through the same decoder must not go on where the first one ended.
+// A second stream through the same decoder must not continue where the first stream ended.
 template <class AnyDecoder>
 std::vector<std::string> decode_twice() {
     const auto wmt = parse_wmt(

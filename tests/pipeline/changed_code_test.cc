@@ -1,4 +1,4 @@
-/// Code that was changed while it ran: which code is where, and from when on.
+/// Code that was changed while it ran: which code is at an address, and from which time on.
 #include "waymark/pipeline/changed_code.h"
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ struct Changes {
         for (CodeChange& each : all) code.add(std::move(each));
         code.finish(map);
     }
-    /// `first-last` of each extent, and for an extent with its own code the number of its change.
+    /// `first-last` of each extent; for an extent with its own code, also the number of its change.
     [[nodiscard]] std::string after(std::uint64_t from, std::uint64_t to, std::vector<MappedExtent> extents,
                                     std::uint32_t process = 1) const {
         code.apply(process, code.state(process, from, to), extents);
@@ -83,7 +83,7 @@ TEST(ChangedCode, CutsWhatWasThere) {
     EXPECT_EQ(with(0x2000, 0x10), "1000-1fff 2000-200f=1 3000-3fff");
     EXPECT_EQ(with(0x4000, 0x10), "1000-1fff 3000-3fff 4000-400f=1");
     EXPECT_EQ(with(0xff0, 0x10), "ff0-fff=1 1000-1fff 3000-3fff");
-    // A change of no bytes has no effect, nor one of another process, or of a later time.
+    // A change of no bytes has no effect, nor has a change of another process, or at a later time.
     EXPECT_EQ(Changes({change(1, 0x1100, 0)}).after(0, 9, {around}), "1000-1fff");
     EXPECT_EQ(Changes({change(1, 0x1100, 4)}).after(0, 9, {around}, 2), "1000-1fff");
     EXPECT_EQ(Changes({change(10, 0x1100, 4)}).after(0, 9, {around}), "1000-1fff");
@@ -138,10 +138,10 @@ TEST(ChangedCode, CodeWithANameHasAPlaceOfItsOwn) {
     EXPECT_EQ(0x1010 - one[0].shift, first_place);
     EXPECT_EQ(changes.code.code(one[0]).size(), 100U);
     EXPECT_EQ(changes.code.code(one[0])[0], 'a');
-    // The next one begins at a multiple of 64 behind it, and its address there.
+    // The next copy begins at a multiple of 64 after this one, and so does its address.
     EXPECT_EQ(0x1010 - two[0].shift, first_place + 128 + 0x10);
     EXPECT_EQ(changes.code.code(two[0])[0], 'b');
-    EXPECT_EQ(again[0].shift, one[0].shift);  // the same function came back
+    EXPECT_EQ(again[0].shift, one[0].shift);  // the same function returned
     ASSERT_EQ(changes.map.sections().size(), 3U);
     EXPECT_EQ(changes.map.sections()[0].name, "[jit]");
     EXPECT_EQ(changes.map.sections()[2].name, "[kernel code]");
@@ -152,7 +152,7 @@ TEST(ChangedCode, CodeWithANameHasAPlaceOfItsOwn) {
     EXPECT_EQ(changes.code.code(rest).size(), 60U);
     image::Symbols symbols;
     changes.code.add_symbols(symbols);
-    // One for each time it came, also for times before the last.
+    // One symbol for each time the function was there, also before the last time.
     EXPECT_EQ(symbols.all().size(), 4U);
     const auto found = symbols.find({first_place + 99});
     ASSERT_TRUE(found);

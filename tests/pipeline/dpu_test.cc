@@ -38,7 +38,7 @@ struct Elements final : dpu::ElementSink {
 using Kinds = std::vector<dpu::ElementKind>;
 using enum dpu::ElementKind;
 
-/// The set-up of 10.1.
+/// The capture of section 10.1.
 capture::DpuCapture switches() {
     capture::DpuCapture c;
     c.layout = "WL-1";
@@ -90,7 +90,7 @@ TEST(DpuTrace, CutDump) {
     EXPECT_TRUE(decoded->cut);
 }
 
-// After older trace was overwritten nothing is known at its beginning.
+// If older trace was overwritten, nothing is known at the beginning.
 TEST(DpuTrace, Overwritten) {
     capture::DpuCapture capture = switches();
     capture.lines_written = 9;
@@ -115,7 +115,7 @@ TEST(DpuTrace, WithoutRegisters) {
     EXPECT_EQ(decoded->unwritten_bytes, 320U);
 }
 
-// Two periods in different modes; then with the first one's beginning overwritten.
+// Two periods in different modes; then with the beginning of the first one overwritten.
 TEST(DpuTrace, Periods) {
     const std::string first = switches_words, second = R"(
         FFF0A20F 00402011 FFF0A20E 00403000 FFF0A60F 00403008 0000001E FFF0A80F
@@ -136,7 +136,7 @@ TEST(DpuTrace, Periods) {
                                   long_loop, pair, closed}));
     EXPECT_EQ(out.elements[5].offset.value, 128U);
 
-    // One line of the second period and nothing of the first.
+    // One line of the second period and no line of the first.
     capture.registers = {{"DP_SR", 0},           {"DP_MR", 0x400},       {"DP_TC", 0x00200003},
                          {"DP_TSA", 0x20000000}, {"DP_TEA", 0x20000000}, {"DP_TW", 0x20000000}};
     Elements last;
@@ -161,7 +161,7 @@ TEST(DpuTrace, Errors) {
     EXPECT_EQ(decoded.error().code, Errc::bad_format);
 }
 
-// Filters apply from a place in the trace on; of overwritten changes the last one stays.
+// Filters apply from a place in the trace on; the last overwritten change still applies.
 // Requirements: R81
 TEST(DpuTrace, Filters) {
     capture::DpuCapture c = switches();
@@ -190,7 +190,7 @@ TEST(DpuTrace, Filters) {
     EXPECT_EQ(trace->filters[0].offset, 0U);
     EXPECT_EQ(trace->filters[1].offset, 44U);
     EXPECT_EQ(trace->filters[1].rpid, 6);
-    // With NXMODE 11 no words are written: the messages place them.
+    // With NXMODE 11 no words are written: messages determine the places.
     c.nexus = "nexus.bin";
     c.registers[2].value |= 3U << 24;
     c.filters = {{0, true, false, 1, 5, 0, 0}, {0, false, false, 1, 5, 0, 17}, {0, true, false, 1, 6, 0, 90}};
@@ -201,8 +201,8 @@ TEST(DpuTrace, Filters) {
     EXPECT_EQ(trace->filters[2].offset, 90U);
 }
 
-// A readout: the trace that was read, piece after piece, with a place where trace was overwritten unread.
-/// Times of maps are offsets of elements, whichever part of the trace exists.
+// A readout: the trace that was read, piece by piece, and a place at which unread trace was overwritten. Times of maps
+// are offsets of elements, whichever part of the trace exists.
 TEST(DpuTrace, TimesOfModules) {
     capture::DpuCapture c = switches();
     c.buffer = "vtb.bin";
@@ -229,12 +229,12 @@ TEST(DpuTrace, TimesOfModules) {
     // Two lines more than the buffer has: the oldest 64 bytes are gone.
     c.lines_written = 6;
     EXPECT_EQ(times(128), (Times{{0, 0}, {0, 36}, {36, std::nullopt}}));
-    // The last line of the dump, which is not the last of the trace, is missing.
+    // The last line of the dump, which is not the last line of the trace, is missing.
     for (capture::Register& r : c.registers)
         if (r.name == "DP_TW") r.value = 0x20000040;
     EXPECT_EQ(times(128), (Times{{0, 0}, {0, 36}, {36, std::nullopt}}));
     EXPECT_EQ(times(96), (Times{{0, 0}, {0, 32}, {32, std::nullopt}}));
-    // A clock that the trace does not have, or bytes that cannot be counted from the first.
+    // A clock that the trace does not have, or bytes that cannot be counted from the beginning.
     c.lines_written.reset();
     EXPECT_EQ(times(128), std::nullopt);
     c.lines_written = 4;
@@ -264,7 +264,8 @@ TEST(DpuTrace, ReadoutWithAnOverrun) {
     EXPECT_TRUE(out.readings[1].has(dpu::Reading::lossy));
 }
 
-// Only messages: they give the same as the buffer would (11.3, the vectors of 11.4 in the order of 10.1).
+// Messages without a buffer: they give the same elements as the buffer would (11.3, the vectors of 11.4 in the order of
+// 10.1).
 TEST(DpuTrace, NexusAlone) {
     capture::DpuCapture c = switches();
     c.registers[2].value |= 3U << 24;

@@ -27,7 +27,7 @@ using synthetic::ElementSink;
 
 constexpr std::uint64_t one_second = 1'000'000'000, kernel_half = std::uint64_t{1} << 63;
 
-/// Two processes, the first of two threads: main (10: threads 1 and 3) and other (20: thread 2), with an image each.
+/// Two processes: main (10) with threads 1 and 3, and other (20) with thread 2; each has an image.
 std::shared_ptr<FakeSpaces> some_spaces() {
     auto out = std::make_shared<FakeSpaces>();
     out->images = {{"/usr/bin/main", {0x12, 0x34, 0x56, 0x78, 0x9a}}, {"/usr/bin/other", {}}, {"[kernel]", {}}};
@@ -328,7 +328,7 @@ TEST(FilterSink, PassesTheThreadsThatAreWanted) {
     Passing flow({.processes = {"main"}});
     flow.thread(1).range(0x1000).event(flow::Exception{}).thread(2).range(0x1010).event(flow::Exception{});
     flow.event(flow::Cycles{}).thread(3).range(0x1020);
-    // Flow that did not pass is as if the unit had been off.
+    // After flow that did not pass, elements look as if the unit had been off.
     EXPECT_EQ(flow.passed(), "context 1000 exception context context trace_on 1020");
     const Element& on = flow.elements()[5];
     EXPECT_EQ(on.a, static_cast<std::uint64_t>(flow::TraceOnReason::enabled));
@@ -393,7 +393,7 @@ TEST(FilterSink, PassesTheTimeThatIsWanted) {
         out.known = known;
         return out;
     };
-    // Before the first timestamp, it is the time at which the part before ended.
+    // Before the first timestamp, the time at which the preceding part ended applies.
     flow.thread(1)
         .range(0x1000)
         .event(at(12))
@@ -403,13 +403,13 @@ TEST(FilterSink, PassesTheTimeThatIsWanted) {
         .event(at(16))
         .range(0x1030);
     EXPECT_EQ(flow.passed(), "context timestamp trace_on 1010 timestamp 1020 timestamp");
-    // A part that follows goes on at the same time, another one does not.
+    // A part that follows continues at the same time, another part does not.
     flow.begin(130, 200, true);
     flow.range(0x1040);
     flow.begin(130, 200, false);
     flow.range(0x1050);
     EXPECT_EQ(flow.passed(), "context timestamp trace_on 1010 timestamp 1020 timestamp trace_on 1050");
-    // Without a clock, all of a part that touches the time.
+    // Without a clock, each part that overlaps the time passes completely.
     Passing without({.time = std::pair<std::uint64_t, std::uint64_t>(150, 160)});
     without.thread(1).range(0x1000);
     EXPECT_EQ(without.passed(), "context 1000");

@@ -87,7 +87,7 @@ TEST_P(FrameDamage, IsReportedWhereItCanBeKnown) {
         return decode(*session);
     };
     const Decoded whole = decode_bytes();
-    EXPECT_EQ(whole.strays, 0U);  // nothing is wrong with it
+    EXPECT_EQ(whole.strays, 0U);  // the capture has no damage
     EXPECT_EQ(whole.silent, 0U);
     EXPECT_EQ(whole.lost, 0U);
 
@@ -125,7 +125,7 @@ TEST_P(FrameDamage, IsReportedWhereItCanBeKnown) {
         board, static_cast<unsigned>(kind), static_cast<unsigned long long>(seed), times, changed, reported,
         changed == 0 ? 100.0 : 100.0 * reported / changed, strange);
     ASSERT_GT(changed, 0U);
-    // An ID of no described source cannot be overlooked.
+    // An ID that belongs to no described source is always noticed.
     if (kind != Write::any_byte_anywhere) {
         EXPECT_GE(reported * 100, changed * 85);
     }

@@ -54,7 +54,8 @@ TEST(KernelFunctions, TheKernelsOwnAreCalledFirst) {
     KernelFunctions functions;
     ASSERT_TRUE(functions.add_kallsyms(folder.write("kallsyms", kallsyms_text)).has_value());
     EXPECT_EQ(functions.address_of("f"), 0xffff800000003000);  // exported by the kernel
-    EXPECT_EQ(functions.address_of("g"), 0xffff800000006000);  // two functions that only their own files can call
+    EXPECT_EQ(functions.address_of("g"), 0xffff800000006000);  // two functions that can be called only from their own
+                                                               // files
     EXPECT_EQ(functions.address_of("h"), 0xffff800000008000);  // exported
     EXPECT_EQ(functions.address_of("data"), std::nullopt);
     EXPECT_EQ(functions.address_of("i"), std::nullopt);
@@ -92,7 +93,7 @@ TEST(KernelFunctions, PlaceAModuleWhereMostOfItsFunctionsAre) {
                    function("b", 0x10),
                    function("c", 0x20),
                    function("d", 0x30),
-                   // Two functions of one name; one is at the place that the others indicate.
+                   // Two functions with one name; the address is the one that other functions indicate.
                    function("twice", 0x40),
                    function("twice", 0x50),
                    {"object", 0x60, 8, STT_OBJECT, STB_LOCAL, 1}};
@@ -117,7 +118,7 @@ TEST(KernelFunctions, PlaceAModuleWhereMostOfItsFunctionsAre) {
     EXPECT_EQ(place->others, 1U);
     EXPECT_EQ(functions.place("other", file)->load_bias, 0x5000U);
     EXPECT_EQ(functions.place("torn", file)->load_bias,
-              0x5000U);  // the lower of two places with equally many functions
+              0x5000U);  // the lower of two addresses that equally many functions indicate
     EXPECT_FALSE(functions.place("strange", file).has_value());
     EXPECT_FALSE(functions.place("unknown", file).has_value());
     EXPECT_FALSE(functions.place("mod", folder.path() / "nothing.ko").has_value());

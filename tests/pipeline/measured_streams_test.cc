@@ -1,4 +1,4 @@
-// The streams that bench/pft_rates times are right: at a smaller size here, at full size by the bench itself.
+// Checks the streams that bench/pft_rates times: here at a smaller size; the bench itself checks them at full size.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The model of the macrocell against real hardware: the trace of two boards, generated again. docs/spec/pft.md, 5 and
+// The model of the macrocell against real hardware: it generates the trace of two boards again. docs/spec/pft.md, 5 and
 // 7.6.
 #include <gtest/gtest.h>
 
@@ -135,7 +135,7 @@ public:
     std::vector<Delivered> delivered;
 };
 
-/// Lets the model run the decoded flow, and requests synchronisation where the hardware had it.
+/// Lets the model run the decoded flow, and requests synchronisation at the places where the hardware synchronised.
 class Replay {
 public:
     Replay(const Source& source, const Packets& packets, std::vector<Delivered> delivered)
@@ -190,7 +190,7 @@ private:
             shown_[at] = last;
         }
     }
-    /// The value of a timestamp that the hardware sent behind the waypoint at `i`.
+    /// The value of a timestamp that the hardware sent after the waypoint at `i`.
     void set_time(pft::Model& model, std::size_t i) const {
         for (std::size_t k = i + 1; k < delivered_.size() && !delivered_[k].is_range; ++k) {
             if (const auto* t = std::get_if<flow::Timestamp>(&delivered_[k].what)) return model.set_timestamp(t->value);
@@ -239,7 +239,7 @@ private:
             cycle_ += spent->cycles.value_or(0);
         }
     }
-    /// The program is not known here, so neither is the waypoint instruction: a branch packet says where it went.
+    /// The program is unknown here, and so is the waypoint instruction: a branch packet shows its target.
     void unseen_waypoint(pft::Model& model, std::size_t i) {
         const auto shown = shown_.find(delivered_[i].offset);
         if (shown == shown_.end()) return;
@@ -312,7 +312,7 @@ std::vector<Stretch> stretches(const Packets& all) {
         const auto* isync = std::get_if<pft::ISync>(&all.packets[i]);
         if (isync != nullptr && (out.empty() || isync->reason != pft::ISyncReason::periodic))
             out.push_back({all.at[i].first.value, {}});
-        // Where A-syncs stand among the other packets varies (5.5).
+        // The place of A-syncs among other packets varies (5.5).
         if (!out.empty() && !std::holds_alternative<pft::ASync>(all.packets[i]))
             out.back().packets.push_back(all.packets[i]);
     }
@@ -345,7 +345,7 @@ TEST(RealTraceReplay, TheModelSendsWhatACortexA15Sent) {
     ASSERT_EQ(sent.size(), expected.size());
     std::size_t same = 0, hidden = 0, different = 0;
     for (std::size_t i = 0; i < sent.size(); ++i) {
-        // An atom there hides its waypoint instruction, and its cycles are in the count behind the stretch.
+        // An atom there hides its waypoint instruction, and its cycles are in the count after the stretch.
         const std::uint64_t end = i + 1 < expected.size() ? expected[i + 1].first : ~std::uint64_t{0};
         const bool hides =
             std::any_of(unknown.begin(), unknown.end(), [&](auto at) { return expected[i].first <= at && at < end; });
@@ -363,8 +363,8 @@ TEST(RealTraceReplay, TheModelSendsWhatACortexA15Sent) {
     std::printf("%zu packets the same, %zu in stretches whose program is not known, %zu different\n", same, hidden,
                 different);
     EXPECT_GT(same, 1400U);
-    // One request that came when tracing was off: the hardware sent a T-sync before the I-sync and one behind the first
-    // atom, the model one behind the I-sync. Both are legal (5.5).
+    // One request arrived while tracing was off: the hardware sent a T-sync before the I-sync and another after the
+    // first atom, the model one after the I-sync. Both are legal (5.5).
     EXPECT_LE(different, 23U);
 }
 

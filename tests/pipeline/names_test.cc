@@ -16,7 +16,7 @@ constexpr unsigned versions = 20, others = 50;
 
 std::string code_of(unsigned version) { return {'v', static_cast<char>('a' + version), 'x', 'y'}; }
 
-/// A source and a core for each version of a piece of code, beside others that do not change.
+/// A source and a core for each version of a piece of code, beside files that do not change.
 capture::Capture capture_in(const TemporaryFolder& folder) {
     JitDump dump;
     std::uint64_t index = 0;
@@ -58,7 +58,7 @@ TEST(Names, GeneratedCodeIsNamedOnceForAllSources) {
         for (unsigned i = 0; i < others; ++i) {
             const std::uint64_t address = first_other + i * 0x100 + 1;
             ASSERT_EQ(name(v, address), "other" + std::to_string(i));
-            // The same text in memory, not only an equal one.
+            // The same text in memory, not only an equal text.
             ASSERT_EQ(name(v, address).data(), name(0, address).data());
         }
     }

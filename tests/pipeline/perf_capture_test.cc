@@ -49,7 +49,7 @@ TEST_F(PerfCapture, TwoProcessesWithDifferentFilesAtOneAddress) {
     }
 }
 
-// Indirect branches of code that both have: to itself, alike in both, and to other code in each.
+// Indirect branches in code of both processes: to itself, to equal code in both, and to different code in each.
 TEST_F(PerfCapture, WhatIsRememberedOfOneProcessIsRightForAnother) {
     constexpr std::uint32_t br = 0xd61f0000;
     const std::string both = program("both", 1, br), a = program("a", 1, br), b = program("b", 2, br);
@@ -134,7 +134,7 @@ TEST_F(PerfCapture, ARangeBeginsAnew) {
     process(10);
     map(10, 0x500040, a, 50);
     range(0, once(0x500040, 10), 0, 100);
-    // Outcomes without an address continue nothing.
+    // Outcomes without an address do not continue any flow.
     range(0, std::vector<std::uint8_t>(32, etmv4_taken), 0, 200);
     range(0, once(0x500040, 10), 0x100, 300);
     const Session session = open();
@@ -216,7 +216,7 @@ TEST_F(PerfCapture, WhichOfTwoFilesRanInARangeIsUncertain) {
     }));
 }
 
-// A program that is executed in the place of another, and a process ID that is used again.
+// A program that is executed in place of another, and a process ID that is reused.
 TEST_F(PerfCapture, ANameHoldsForItsTime) {
     const std::string a = program("a", 1), b = program("b", 2);
     const auto exec = [&](const char* name, std::uint64_t time) {
@@ -249,7 +249,7 @@ TEST_F(PerfCapture, ANameHoldsForItsTime) {
     EXPECT_EQ(selected("one"), std::pair((Ranges{of_a, of_a}), true));
 }
 
-// The unit was on for the whole of the chosen process, however often it was turned on for others.
+// The unit was on for the whole of the chosen process, even if it was turned off for others.
 class Pauses : public PerfCapture {
 protected:
     /// The account of process 10. The processes ran one after the other.
@@ -265,7 +265,7 @@ protected:
         EXPECT_TRUE(select_flow(session, {.processes = {"10"}}));
         return account_of(session, *session.select({}));
     }
-    /// What the filter leaves out.
+    /// The part that the filter excludes.
     static const answers::AccountRow* filtered(const answers::Account& account) {
         const auto found = std::find_if(account.begin(), account.end(), [](const answers::AccountRow& row) {
             return row.reason == answers::AccountReason::filtered;
@@ -299,7 +299,7 @@ TEST_F(PerfCapture, MissingFilesAreCounted) {
     range(0, etmv4_start(0x600040, 10) + three + once(0x500040, 10) + etmv4_start(0x600040, 10) + three, 0, 100);
     range(1, etmv4_start(0x700040, 10) + three, 0, 100);
     const Session session = open();
-    // The cost of a missing file is reported when all is decoded, and only for files whose code ran.
+    // The cost of a missing file is reported after decoding, and only for files whose code ran.
     EXPECT_TRUE(std::none_of(session.problems.begin(), session.problems.end(), [](const capture::Problem& p) {
         return p.message.find("/nowhere/lib.so") != std::string::npos;
     }));
@@ -379,7 +379,7 @@ TEST_F(PerfCapture, Selections) {
     EXPECT_FALSE(select_flow(one_memory, {.kernel = true}).has_value());
 }
 
-/// Between selected parts lies flow that the unit would have left out: no call or edge leads across.
+/// Between selected parts lies flow that the unit would have left out: no call or edge leads across it.
 TEST_F(PerfCapture, WhatIsLeftOutIsATraceOn) {
     const std::string a = program("a", 1), b = program("b", 1);
     process(10);
@@ -403,7 +403,7 @@ TEST_F(PerfCapture, ContextIdsThatNobodyTraced) {
     process(10);
     map(10, 0x500040, a, 50);
     std::vector<std::uint8_t> trace = once(0x500040, 10);
-    // Without the bit that says that a Context ID follows, and without it.
+    // Without the bit that announces a Context ID, and without the Context ID.
     trace[trace.size() - 6] &= 0x7f;
     trace.erase(trace.end() - 5, trace.end() - 1);
     range(0, trace, 0, 100);
@@ -429,7 +429,7 @@ TEST_F(PerfCapture, ASurveyLooksAtAPart) {
     std::vector<const Source*> sources;
     for (const Source& source : session.sources) sources.push_back(&source);
     const ProcessSurvey all = survey_processes(session, sources, 1 << 20);
-    // Of each ring the share that the first of the two ranges has.
+    // The share of each ring that belongs to the first of the two ranges.
     const ProcessSurvey part = survey_processes(session, sources, all.of / 2 * session.capture.buffers.size());
     EXPECT_EQ(all.missing.size(), 2U);
     EXPECT_TRUE(all.peculiarities.empty());
@@ -477,7 +477,7 @@ TEST_F(PerfCapture, DamagedFiles) {
     mark();
     range(0, once(0x500040, 20), AuxRange::truncated, 140);
     mark();
-    // A number that another process has now, with other files, one of which covers a part of the earlier one.
+    // An ID that another process has now, with other files, one of which covers a part of the earlier file.
     w_.task({TaskEvent::Kind::fork, 30, 30, 20, 20, 150, {}}, {20, 20, 0, 150, 1});
     mark();
     map(30, 0x500440, a, 160);
@@ -498,7 +498,7 @@ TEST_F(PerfCapture, DamagedFiles) {
     mark();
     w_.lost(1, 5, {10, 10, 0, 190, 1});
     mark();
-    // Earlier than the range before.
+    // Earlier than the preceding range.
     range(1, once(0x500440, 30), 0, 90);
     mark();
     w_.finished_round();

@@ -1,4 +1,4 @@
-// One recording in every form in which perf and simpleperf keep one gives the same flow (docs/spec/perf-cs-etm.md,
+// One recording, in every form in which perf and simpleperf store it, gives the same flow (docs/spec/perf-cs-etm.md,
 // section 1.8): folders of `perf record --threads`, pipes, compressed records, compressed trace, copies of /proc/kcore.
 #include <gtest/gtest.h>
 #include <zstd.h>
@@ -77,7 +77,7 @@ TEST_F(PerfForms, FolderOfThreads) {
     };
     std::vector<std::uint8_t> data = part(0, marks_[0]);
     const std::uint64_t begin = marks_[0];
-    // The header says how long the data are; features are left out.
+    // The header states the length of the data; features are omitted.
     std::uint64_t data_at = 0;
     std::memcpy(&data_at, &data[40], 8);
     const std::uint64_t bytes = begin - data_at;
@@ -91,13 +91,13 @@ TEST_F(PerfForms, FolderOfThreads) {
     ASSERT_TRUE(capture::perf::is_perf_folder(folder_.path() / "perf.dir"));
     expect_all(open(folder_.path() / "perf.dir"));
 
-    // A missing file of a thread is reported, and the rest is there.
+    // A missing file of a thread is reported, and all other data are there.
     std::filesystem::remove(folder_.path() / "perf.dir/data.2");
     const Ran ran = run(open(folder_.path() / "perf.dir"), Addresses::as_they_were);
     EXPECT_EQ(ran.delivered.at("cpu0 aux_cpu0").ranges, (Ranges{"0x500040+2", "0x500040+3"}));
 }
 
-/// A thread whose maps were lost runs the files given with an address; where a file is mapped, that one ran.
+/// A thread whose maps were lost runs the files given with an address; where a file is mapped, the mapped file ran.
 TEST_F(PerfForms, WhatIsGivenWithAnAddressIsWhereNothingIsMapped) {
     const std::string a = program("a", 1), b = program("b", 2);
     process(10);
@@ -141,10 +141,10 @@ TEST_F(PerfPipe, CompressedRecords) {
         }
 }
 
-/// simpleperf -z: the trace of each AUXTRACE record is packed, and nothing says so.
+/// simpleperf -z: the trace of each AUXTRACE record is compressed, and no field states it.
 TEST_F(PerfForms, CompressedTrace) {
     const std::string a = program("a", 1), b = program("b", 2);
-    // By its features the file is simpleperf's.
+    // By its features, the file comes from simpleperf.
     constexpr auto meta_info = static_cast<capture::perf::Feature>(129);
     w_.feature(meta_info, {'k', 0, 'v', 0});
     process(10);
@@ -176,7 +176,7 @@ constexpr std::uint64_t kernel_address = 0xffff'8000'0801'0000, linked_address =
 
 class PerfKernel : public PerfForms {
 protected:
-    /// A vmlinux whose code begins at _text: `nops`, and a branch to the first. The running kernel is elsewhere.
+    /// A vmlinux whose code begins at _text: `nops`, and a branch to the first one. The running kernel is elsewhere.
     std::vector<std::uint8_t> vmlinux(unsigned nops) {
         TinyElf elf;
         elf.is_64 = true;
@@ -252,7 +252,8 @@ TEST_F(PerfKernel, VmlinuxByOption) {
     EXPECT_TRUE(session.sources[0].names->symbols.find({kernel_address}).has_value());
 }
 
-/// `perf record --kcore`: the copy has the bytes that ran; vmlinux has the bytes before the kernel changed itself.
+/// `perf record --kcore`: the copy contains the bytes that ran; vmlinux contains the bytes before the kernel changed
+/// itself.
 TEST_F(PerfKernel, CopyOfKcore) {
     record();
     std::filesystem::create_directories(folder_.path() / "perf.dir/kcore_dir");
@@ -288,7 +289,8 @@ TEST_F(PerfKernel, CopyOfKcore) {
 
 // ---- many processes
 
-/// A thousand clones run the same as one process, and each has more maps: the counts are a thousand times as large.
+/// A thousand clones run the same code as one process, and each has its own maps: the counts are a thousand times as
+/// large.
 TEST_F(PerfForms, ManyProcessesAreManyTimesOne) {
     constexpr unsigned clones = 1000;
     const std::string a = program("a", 1), b = program("b", 2);

@@ -1,5 +1,5 @@
-/// Code of several processes: which process sees which code, the places of files, and the sentences about code without
-/// a file.
+/// Code of several processes: the code that each process sees, the places of files, and the sentences about code
+/// without a file.
 #include "waymark/pipeline/process_code.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(ProcessCode, MemoriesOfOneContentsShareANumber) {
     EXPECT_EQ(code.number(2, 0, 1), 2U);
     EXPECT_EQ(code.number(1, 5, 9), first);
     EXPECT_EQ(code.number(std::nullopt, 0, 1), 3U);
-    EXPECT_EQ(code.number(99, 0, 1), 3U);  // nothing is known of either
+    EXPECT_EQ(code.number(99, 0, 1), 3U);  // nothing is known of either number
 }
 
 TEST(ProcessCode, AnExtentHasItsFirstAndLastAddress) {
@@ -75,13 +75,13 @@ TEST(ProcessCode, BytesAreThoseOfTheFileAsFarAsItIsMapped) {
     EXPECT_EQ(first.bytes[0], 'z');
     EXPECT_EQ(code.at(one, {0x10ff}).bytes.size(), 1U);
     EXPECT_EQ(code.at(one, {0x1100}).bytes.size(), 0U);
-    // No more than the file has.
+    // Not more bytes than the file has.
     EXPECT_EQ(code.at(one, {0x2000}).bytes.size(), 0xffU);
     EXPECT_EQ(code.at(one, {0x20ff}).bytes.size(), 0U);
     EXPECT_EQ(code.at(one, {0x3000}).bytes.size(), 0U);  // a file that was not found
     EXPECT_EQ(code.at(one, {0x7000}).bytes.size(), 0U);  // in no memory of the process
     EXPECT_EQ(code.at(two, {0x1000}).bytes.size(), 0U);
-    // A section for each file and shift.
+    // Each file and shift has its own section.
     EXPECT_EQ(code.at(one, {0x1010}).section, first.section);
     const isa::Code there = code.at(two, {0x5000});
     EXPECT_NE(there.section, first.section);
@@ -97,7 +97,7 @@ TEST(ProcessCode, BytesAreThoseOfTheFileAsFarAsItIsMapped) {
 
 TEST(ProcessCode, WhatWasPutThereByHandIsSeenWhereNothingIsMapped) {
     auto spaces = three_processes();
-    // Between two mappings, where the section by hand is longer than the room.
+    // A gap between two mappings that is smaller than the section given by hand.
     spaces->memory[10].push_back({0x7080, 0x70ff, 0x7080 - std::uint64_t{0x10000}, 0, 0});
     const ProcessCode code = processes_code(spaces, {2});
     const std::uint32_t number = code.number(1, 0, 1);
@@ -105,7 +105,7 @@ TEST(ProcessCode, WhatWasPutThereByHandIsSeenWhereNothingIsMapped) {
     ASSERT_EQ(hand.bytes.size(), 0x70U);
     EXPECT_EQ(hand.bytes[0], 'h');
     EXPECT_EQ(code.at(number, {0x7080}).bytes[0], 'z');
-    // Sections of files are not.
+    // Sections of files are not cut.
     EXPECT_EQ(code.at(number, {0x10000}).bytes.size(), 0U);
     EXPECT_EQ(code.at(number, {0x6fff}).bytes.size(), 0U);
     const ProcessCode::Placed placed = code.placed(hand.section);
@@ -174,7 +174,7 @@ TEST(ProcessReader, ReadsTheCodeOfTheThreadThatRuns) {
     EXPECT_EQ(reader.at({0x5000}, two).bytes.size(), 0x100U);
     EXPECT_EQ(reader.at({0x5000}, {}).bytes.size(), 0U);
     EXPECT_EQ(reader.thread({}), std::nullopt);
-    // A ring's thread, where the trace names none.
+    // The thread of the ring applies if the trace names no thread.
     reader.begin(0, 10, 2);
     EXPECT_EQ(reader.at({0x5000}, {}).bytes.size(), 0x100U);
     EXPECT_EQ(reader.thread({}), 2U);
@@ -229,7 +229,7 @@ TEST(PlacedBlocks, HaveTheAddressesOfTheirFiles) {
     EXPECT_TRUE(PlacedBlocks(code).of({}).empty());
 }
 
-/// Events of a thread, and the output of a ProcessSink.
+/// Events of a thread, and what a ProcessSink makes of them.
 class Moved {
 public:
     explicit Moved(bool moves, std::shared_ptr<FakeSpaces> spaces = three_processes())
@@ -271,7 +271,7 @@ TEST(ProcessSink, GivesAddressesTheirPlaces) {
     Moved flow(true);
     flow.thread(1);
     EXPECT_EQ(flow.last().c, 1U);
-    EXPECT_EQ(flow.last().d, Element::absent);  // the VMID has no meaning beside the thread
+    EXPECT_EQ(flow.last().d, Element::absent);  // the VMID has no meaning if the thread is known
     flow::Exception exception;
     exception.preferred_return = Address{0x1010};
     exception.vector = Address{0x2000};
@@ -394,7 +394,7 @@ TEST(ProcessSink, ForksAddUp) {
     EXPECT_EQ(missing[0].outcomes, 2U);
     EXPECT_EQ(missing[1].times, 1U);
     EXPECT_EQ(missing[1].threads, (std::vector<std::uint32_t>{1}));
-    // Outcomes behind it belong to no known place.
+    // Outcomes after it belong to no known place.
     give(sink, flow::Atoms{1, 1});
     EXPECT_EQ(sink.missing()[0].outcomes, 2U);
 }

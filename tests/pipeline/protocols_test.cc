@@ -1,5 +1,5 @@
-// Requirements on every row of the registry, for any protocol. Bytes are random: most of them are damage, and the
-// accounting of packets and gaps must be right all the same.
+// Requirements on every row of the registry, for any protocol. Bytes are random: most of them are damage, and packets
+// and gaps must still account for all bytes.
 #include "waymark/pipeline/protocols.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ std::vector<std::uint8_t> random_bytes(std::uint64_t seed, std::size_t count) {
     std::mt19937_64 random(seed);
     std::vector<std::uint8_t> out(count);
     for (std::uint8_t& byte : out) byte = static_cast<std::uint8_t>(random());
-    // Synchronisation points of several protocols, so that not all is one gap.
+    // Synchronisation points of several protocols, so that the bytes are not all one gap.
     const std::vector<std::uint8_t> zeros(11, 0);
     for (std::size_t at = 64; at + zeros.size() + 2 < out.size(); at += 512) {
         std::copy(zeros.begin(), zeros.end(), out.begin() + static_cast<std::ptrdiff_t>(at));
@@ -76,13 +76,13 @@ private:
 class Registry : public ::testing::TestWithParam<const Protocol*> {
 protected:
     [[nodiscard]] const Protocol& protocol() const { return *GetParam(); }
-    /// For protocols of captures' sources: a configuration without a description.
+    /// For protocols whose bytes come from sources of captures: a configuration without a description.
     [[nodiscard]] protocol::Configured undescribed() const {
         const std::vector<RegisterValue> none;
         return protocol().configure({"s", protocol().type_of_option("none"), "", none, false});
     }
 };
-/// Protocols of captures' sources.
+/// Protocols whose bytes come from sources of captures.
 class SourceRegistry : public Registry {};
 /// Protocols whose flow is decoded.
 class FlowRegistry : public Registry {};

@@ -174,7 +174,7 @@ private:
     const OffsetMap& offsets_;
 };
 
-// A gap that begins in one piece of the buffer and ends two pieces later is still reported where it began.
+// A gap that begins in one piece of the buffer and ends two pieces later is reported where it began.
 TEST_F(RunTest, GapsOverManyPiecesKeepTheirPlace) {
     std::vector<std::uint8_t> bytes = trace(1000);
     const std::size_t bad = bytes.size();
@@ -199,7 +199,7 @@ TEST_F(RunTest, GapsOverManyPiecesKeepTheirPlace) {
     const std::vector<std::uint64_t> found = places(1);
     ASSERT_EQ(found.size(), 1U);
     EXPECT_EQ(places(2), found);
-    // The frame byte that contains the bad byte is found by taking the frames apart once more.
+    // The frame byte that contains the bad byte; it is found by a second walk through the frames.
     struct Find {
         std::size_t want, seen = 0;
         std::uint64_t place = 0;
@@ -217,7 +217,7 @@ TEST_F(RunTest, GapsOverManyPiecesKeepTheirPlace) {
     EXPECT_EQ(found[0], find.place);
 }
 
-/// Frames of two sources by turns, with the place of every ID byte.
+/// Frames of two sources in turn, with the place of every ID byte.
 struct TwoSources {
     std::vector<std::uint8_t> frames;
     std::vector<std::size_t> id_bytes;
@@ -234,7 +234,7 @@ struct TwoSources {
     }
 };
 
-// Bytes that damage puts under an unknown ID are missing from a source: that is a gap at its place in every stream.
+// Bytes to which damage gives an unknown ID are missing from a source: every stream has a gap at their place.
 TEST_F(RunTest, BytesUnderStrangeIdsAreReported) {
     const TwoSources two;
     const std::size_t at = two.id_bytes[two.id_bytes.size() / 2];
@@ -299,7 +299,7 @@ TEST_F(RunTest, WhatIsNoDamageIsNotReported) {
 
 TEST_F(RunTest, ASourceThatFallsSilentInsideAPacketIsReported) {
     std::vector<std::uint8_t> a = trace(1000), b = trace(5000);
-    a.push_back(0x08);  // an I-sync, of which no more comes
+    a.push_back(0x08);  // an I-sync that is cut
     const auto silent = [&](std::size_t rest) {
         std::vector<std::uint8_t> frames;
         coresight::Formatter formatter(frames);
@@ -315,7 +315,7 @@ TEST_F(RunTest, ASourceThatFallsSilentInsideAPacketIsReported) {
         return got.report.streams[0].silent_from.has_value() ? got.report.streams[0].bytes_of_others : 0;
     };
     EXPECT_EQ(silent(2000), 2000U);
-    EXPECT_EQ(silent(20), 0U);  // where recording stops, that is normal
+    EXPECT_EQ(silent(20), 0U);  // at the end of the recording, that is normal
 }
 
 // 0x01 at the end of bare bytes is an end mark unless the packet before it needs it.
@@ -335,7 +335,7 @@ TEST_F(RunTest, TheLastPacketKeepsABytePutForAnEndMark) {
         {{0x84, 0x01, 0x00}, 0, 2},
     };
     for (const Case& c : cases) {
-        // The cycle-accurate stream needs no other bytes: there are only I-syncs with a count.
+        // The cycle-accurate stream needs no other bytes: all I-syncs have a count.
         std::vector<std::uint8_t> bytes{0, 0, 0, 0, 0, 0x80, 0x08, 0x00, 0x80, 0x00, 0x00, 0x01};
         if (c.etmcr == 1U << 14) bytes.push_back(0x07);
         if (c.etmcr == 3U << 14) bytes.insert(bytes.end(), 4, 0x07);
@@ -422,7 +422,7 @@ TEST_F(RunTest, SelectionByIdAndName) {
     EXPECT_FALSE(session->select({"0x12"}).has_value());
 }
 
-// The name of one may end with the name of another.
+// The name of one source may end with the name of another.
 TEST(NotDecoded, CountsEachSourceOnce) {
     Session session;
     for (const char* const name : {"AA", "A"}) {

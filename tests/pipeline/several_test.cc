@@ -47,7 +47,7 @@ protected:
     std::map<std::string, Answers> captures_;
 };
 
-// "." exists, and gives nothing; another name belongs to no file.
+// "." exists, and contains no capture; another name belongs to no file.
 TEST_F(Several, WhatGivesNothingIsLeftOut) {
     captures_ = {{"a", capture_of("ETE")}, {"b", capture_of("ETE")}};
     const auto two = all({".", "a", ".", "b"});
@@ -89,7 +89,7 @@ TEST_F(Several, LossesComeBeforeUnusedFiles) {
     EXPECT_EQ(shortcoming_of({&other, &lossy}).what, "lost");
     EXPECT_EQ(shortcoming_of({&other, &other}).what, "x is of nothing that ran");
     EXPECT_EQ(shortcoming_of({&other, &whole}).of, nullptr);
-    // A part of the run that no finding names.
+    // A part of the run without a finding.
     Answers part = whole;
     answers::add(part.account, {.reason = answers::AccountReason::no_address, .times = 2});
     EXPECT_EQ(shortcoming_of({&part, &lossy}).of, &lossy);
@@ -97,7 +97,7 @@ TEST_F(Several, LossesComeBeforeUnusedFiles) {
     EXPECT_EQ(shortcoming_of({&part, &other}).what, "not decoded: 2 stretches without an address");
 }
 
-/// The table of docs/account.md, by reason: the cells of its row.
+/// The table of docs/account.md, by reason: the cells of the reason's row.
 std::map<std::string, std::vector<std::string>> documented_reasons() {
     std::map<std::string, std::vector<std::string>> out;
     std::ifstream file(WAYMARK_SOURCE_DIR "/docs/account.md");
@@ -111,7 +111,7 @@ std::map<std::string, std::vector<std::string>> documented_reasons() {
     return out;
 }
 
-// Gates and views treat each reason as the document says.
+// Gates and views treat each reason as the document states.
 TEST_F(Several, ReasonsDoWhatTheirTableSays) {
     auto documented = documented_reasons();
     for (const answers::AccountRule& rule : answers::account_rules()) {
@@ -130,7 +130,7 @@ TEST_F(Several, ReasonsDoWhatTheirTableSays) {
         EXPECT_EQ(cells[3], answers::completeness(part.account).word());
         const std::string cover = analysis::profile_cover(part, [](answers::Index) { return true; }, {}).text();
         EXPECT_EQ(cells[6] != "unchanged", cover.starts_with("at most 100.0% of the run")) << cover;
-        // Ranges without functions are whole.
+        // Ranges without functions are complete.
         const bool whole =
             rule.reason == answers::AccountReason::decoded || rule.reason == answers::AccountReason::no_functions;
         EXPECT_EQ(cover == "100.0% of the run", whole) << cover;

@@ -65,7 +65,7 @@ void expect_same_troubles(const flow::Troubles& counted, const flow::Troubles& o
     EXPECT_EQ(list(counted), list(one_by_one));
 }
 
-/// By the ranges one by one, or by the counts of the decoder.
+/// From single ranges, or from the counts of the decoder.
 template <class D, class Part>
 Decoded<D> decode(const Part& part, Bytes bytes, bool by_counts, unsigned workers) {
     const image::Symbols symbols;
@@ -109,7 +109,7 @@ Decoded<D> decode(const Part& part, Bytes bytes, bool by_counts, unsigned worker
 }
 
 /// By branch: how often the trace names a target whose first outcome contradicts the code. The decoder counts such a
-/// way, and no range shows it.
+/// branch, and no range shows it.
 template <class D, class Part>
 Ways contradicted(const Part& part, Bytes bytes) {
     using synthetic::Kind;
@@ -148,7 +148,7 @@ void expect_same(const Part& part, Bytes bytes) {
         const Decoded<D> counted = decode<D>(part, bytes, true, workers);
         EXPECT_EQ(counted.edges, one_by_one.edges);
         expect_same_troubles(counted.troubles, one_by_one.troubles);
-        // Where an exception came before the first instruction, and no block begins there, counts have no block.
+        // Where an exception came before the first instruction, and no block begins, counts have no block.
         Ways expected;
         for (const auto& [way, times] : one_by_one.ways) {
             const bool known = counted.ways.contains(way);

@@ -72,7 +72,7 @@ TEST(CounterPlan, NoticesEachAccessThatDecides) {
     for (std::size_t left_out = 0; left_out < steps.size(); ++left_out) {
         const flow::RegisterStep& step = steps[left_out];
         if (step.kind != flow::RegisterStep::Kind::write || unseen.contains(step.name)) continue;
-        // Stopping is seen only where it lets later writes act.
+        // The effect of stopping is visible only if later writes act because of it.
         if (left_out < 4) continue;
         SCOPED_TRACE(step.name);
         Plan without = *whole;

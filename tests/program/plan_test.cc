@@ -77,7 +77,7 @@ TEST(Plan, GivesTheTraceOfARecording) {
 }
 
 TEST(Plan, NoticesEachAccessThatDecides) {
-    // Everything the options can use is used, so every write decides.
+    // Everything that the options can use is used, so every write has an effect.
     for (const flow::UnitFactory* const units : factories()) {
         Wanted wanted{.units = units, .unit = units->defaults()};
         wanted.unit.cycle_accurate = wanted.unit.timestamps = true;

@@ -1,5 +1,5 @@
 // Programs for a Statistical Profiling unit, on its model: random events give the profile that a recorder's programming
-// gives, each step that is left out is noticed, and steps in another order are objected to.
+// gives, each step that is left out is noticed, and a wrong order of steps causes an objection.
 
 #include "waymark/program/profiler_plan.h"
 
@@ -60,7 +60,7 @@ TEST(ProfilerPlan, NoticesEachStepThatIsLeftOut) {
     ASSERT_TRUE(whole) << whole.error().message;
     for (const bool start : {true, false}) {
         const std::size_t steps = (start ? whole->start : whole->stop).size();
-        // The last ISB of each comes before what follows, which no rule here sees: samples, or reads.
+        // The last ISB of each list precedes samples or reads, and no rule here checks their order.
         for (std::size_t left_out = 0; left_out < steps; ++left_out) {
             ProfilerPlan without = *whole;
             auto& list = start ? without.start : without.stop;

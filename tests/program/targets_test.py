@@ -114,7 +114,7 @@ class Targets(unittest.TestCase):
             with self.subTest(name):
                 self.assertTrue(plan["proof"]["same_as_record"])
                 self.assertGreater(plan["proof"]["trace_bytes"], 0)
-                # From the buffer to the unit, and each stops before it is written.
+                # Accesses go from the buffer to the unit, and each component is stopped before it is written.
                 unit = plan["components"][-1]
                 self.assertEqual(unit["name"], "unit")
                 first_wait = next(i for i, step in enumerate(unit["start"]) if step["access"] == "wait")
@@ -136,7 +136,7 @@ class Targets(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("dash"), "dash is not installed")
     def test_devmem(self):
-        """A devmem that writes down, and reads all ones and all zeros in turn, so that each wait ends."""
+        """A devmem that writes a log, and reads all ones and all zeros in turn, so that each wait ends."""
         def log_of(folder, file, command):
             fake, log = folder / "devmem", folder / "log"
             if not fake.exists():
@@ -200,7 +200,7 @@ waymark_[lindex $argv 1]
 
     @unittest.skipUnless(shutil.which("cc"), "no C compiler is installed")
     def test_csal(self):
-        """The library's functions, in C, as functions that write down."""
+        """The library's functions, in C, as functions that write a log."""
         with Folder() as name_of_folder:
             folder = pathlib.Path(name_of_folder)
             (folder / "csaccess.h").write_text("""
@@ -223,7 +223,7 @@ int cs_device_write_only(cs_device_t device, unsigned int offset, unsigned int d
                 done = program(options, "csal")
                 self.assertEqual(done.returncode, 0, done.stderr)
                 text = done.stdout
-                # Many of them in one program.
+                # Several waits in one program.
                 for word in ("waymark_wait", *(f"waymark_{command}" for command in COMMANDS)):
                     text = re.sub(rf"\b{word}\b", f"{prefix}_{word}", text)
                 text += "".join(f"#undef WAYMARK_{base.upper()}\n" for base in BASES)
@@ -246,13 +246,13 @@ int cs_device_write_only(cs_device_t device, unsigned int offset, unsigned int d
                     log.append(tuple(int(word) for word in words))
             for name, _ in SETS:
                 for command in COMMANDS:
-                    # A wait shows its address alone.
+                    # A wait shows only its address.
                     expected = [a if len(a) == 2 else a[:1] for a in accesses_of(self.plans[name], command)]
                     merged = [a for i, a in enumerate(expected) if len(a) == 2 or i == 0 or expected[i - 1] != a]
                     self.assertEqual(logs[(name, command)], merged, (name, command))
 
     def test_t32(self):
-        """No interpreter of PRACTICE exists here: the lines are held against its documented forms."""
+        """No interpreter of PRACTICE exists here: the lines are compared with its documented forms."""
         write = re.compile(r"  Data\.Set &class:\(&(\w+)\+(0x[0-9a-f]+)\) %Long (0x[0-9a-f]+) ; .+$")
         wait = re.compile(r"  WAIT \(\(Data\.Long\(&class:\(&(\w+)\+(0x[0-9a-f]+)\)\)&(0x[0-9a-f]+)\)==(0x[0-9a-f]+)\) 1\.s ; .+$")
 
@@ -277,11 +277,11 @@ class Linux(unittest.TestCase):
 
     # Files of the driver for ETMv4 and ETE (Documentation/trace/coresight/coresight-etm4x-reference.rst): bits of `mode`.
     MODE = {4: 3, 5: 4, 6: 6, 7: 7, 11: 11, 12: 12}  # -> bits of TRCCONFIGR
-    # Of the driver for ETMv3 and PTM: bits of `mode` -> bits of ETMCR.
+    # Files of the driver for ETMv3 and PTM: bits of `mode` -> bits of ETMCR.
     MODE_PTM = {1: 1 << 12, 3: 1 << 28, 4: 3 << 14, 5: 1 << 8, 6: 1 << 29}
 
     def registers_of(self, unit, writes):
-        """What the driver programs."""
+        """The registers that the driver programs."""
         r, index, selector = {}, 0, 0
         for file, value in writes:
             numbers = [int(word, 0) for word in value.split()]
@@ -326,7 +326,7 @@ class Linux(unittest.TestCase):
         return r
 
     def test_sysfs(self):
-        """The files lead to the registers of the plan; what has no file is refused by name."""
+        """The files lead to the registers of the plan; registers without a file are refused by name."""
         done_sets = 0
         with Folder() as name_of_folder:
             folder = pathlib.Path(name_of_folder)
@@ -339,7 +339,7 @@ class Linux(unittest.TestCase):
                         continue
                     # A TMC's driver never stops at a trigger, an ETB's always does.
                     stops, etb = "--stop-after-trigger" in options, "etb" in options
-                    # The trigger of an ETMv4 or ETE reaches the bus by a register that has no file.
+                    # The trigger of an ETMv4 or ETE reaches the bus by a register without a file in sysfs.
                     if "--trigger-at" in options and (stops != etb or stops and unit not in OLD):
                         self.assertEqual(done.returncode, 2, done.stderr)
                         self.assertIn("cannot express", done.stderr)
@@ -375,7 +375,7 @@ class Linux(unittest.TestCase):
         self.assertGreater(done_sets, 60)
 
     def test_perf(self):
-        """Terms that the driver's event has; what perf cannot program is refused by name."""
+        """Terms that the driver's event has; settings that perf cannot program are refused by name."""
         known = {"cycacc", "cc_threshold", "timestamp", "retstack", "branch_broadcast", "contextid"}
         done_sets = 0
         for name, options in SETS:
@@ -385,7 +385,7 @@ class Linux(unittest.TestCase):
                     self.assertEqual((done.returncode, "no driver" in done.stderr), (2, True), done.stderr)
                     continue
                 unknown = ["--exclude-range", "--view-range", "--trigger-at", "--sync", "--stop-after-trigger"]
-                # The driver of a PTM refuses these, and then traces without the other terms.
+                # The driver of a PTM refuses these terms, and then traces without the other terms.
                 unknown += ["--context-id", "--branch-broadcast"] if options[1] in OLD else []
                 cannot = [o for o in unknown if o in options]
                 if cannot:
@@ -493,7 +493,7 @@ class Profiler(unittest.TestCase):
 
 
 class Mistakes(unittest.TestCase):
-    """What users get wrong."""
+    """Messages for users' mistakes."""
 
     def test_messages(self):
         with Folder() as folder:
@@ -511,7 +511,7 @@ class Mistakes(unittest.TestCase):
                 (["--unit", "ete", "--for", "devmem", "--sink", "etb", "--buffer-address", "0x1000"], 2, "only for --sink tmc-etr"),
                 (["--unit", "ete", "--for", "devmem", "--sink-size", "64"], 2, "is only for --sink"),
                 (["--unit", "ete", "--for", "devmem", "--sink", "etb", "--stop-after-trigger", "64"], 2, "nothing triggers"),
-                # The target is refused before an option is asked for that the target does not need.
+                # An unsuitable target is refused before an option is requested that it does not need.
                 (["--unit", "spe", "--for", "sysfs"], 2, "choose --for perf, c or json"),
                 (["--unit", "dpu", "--for", "perf"], 2, "choose another target"),
                 (["--unit", "ete", "--for", "json", "--trace-id", "0"], 2, "sources have 0x01 to 0x6f"),

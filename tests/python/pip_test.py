@@ -51,17 +51,18 @@ def main():
         for name in ("pyproject.toml", "setup.py", "CMakeLists.txt", "README.md", "LICENSE"):
             shutil.copy(source / name, clone)
         shutil.copytree(source / "src/python", clone / "src/python", ignore=shutil.ignore_patterns("__pycache__"))
-        # Pip is the one that venv would install, and compile all of, which takes five seconds.
+        # The pip that venv would install, already compiled; compiling it would take five seconds.
         run(PYTHON, "-m", "venv", "--without-pip", "--system-site-packages", folder / "venv")
         python = folder / "venv/bin/python"
         with zipfile.ZipFile(wheel) as packed:
             packed.extractall(folder / "pip")
         install = [python, folder / "pip/pip", "install", "--no-index", "--no-build-isolation", "--no-cache-dir", clone]
-        # To optimise takes a third of the time, and the test of the package (python.package) has the module optimised.
+        # Optimisation would take a third of the time; the test of the package (python.package) tests the optimised
+        # module.
         environment = {**os.environ, "PKG_CONFIG_PATH": str(prefix), "CFLAGS": "-O0"}
         environment.pop("PYTHONPATH", None)
 
-        # Without the library it says what to do.
+        # Without the library, the message says what to do.
         lacking = subprocess.run([str(a) for a in install], capture_output=True, text=True, timeout=HANGS,
                                  env={**environment, "PKG_CONFIG_LIBDIR": str(folder), "PKG_CONFIG_PATH": ""}, check=False)
         assert lacking.returncode != 0 and "PKG_CONFIG_PATH" in lacking.stdout + lacking.stderr, lacking.stdout + lacking.stderr

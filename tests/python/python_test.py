@@ -46,7 +46,7 @@ def range_hash(batches):
 
 
 def story(batches):
-    """A hash of everything in order, with any division into batches."""
+    """A hash of all elements in order, for any division into batches."""
     rows = []
     for batch in batches:
         rows += [(i, *row) for i, row in enumerate(zip(batch.start.tolist(), batch.taken.tolist(), batch.cycles.tolist(),
@@ -96,7 +96,7 @@ class Flow(unittest.TestCase):
         self.assertEqual((ranges.tobytes(), blocks.tobytes(), events.tobytes()), before)
 
     def test_memory_comes_back(self):
-        """A gigabyte of ranges through one batch's worth of memory."""
+        """A gigabyte of ranges, in the memory of one batch."""
         with waymark.open(SORT / "capture") as capture:
             places = set()
             for _ in range(200):
@@ -164,7 +164,7 @@ class Flow(unittest.TestCase):
                 next(iter(capture.flow()))
 
     def test_threads(self):
-        """Python goes on while another thread decodes, and threads decode one capture together."""
+        """Python continues while another thread decodes, and several threads decode one capture."""
         results = []
         with waymark.open(SORT / "capture") as capture:
             def work():
@@ -278,7 +278,7 @@ class Models(unittest.TestCase):
         self.assertEqual(taken[:51], [True] * 49 + [False, True])
 
     def test_signals(self):
-        """Nothing of what runs while NIDEN is 0 is sent."""
+        """Nothing that runs while NIDEN is 0 is traced."""
         # 0x1000: nop; b 0x1000
         model = waymark.Model("etmv4")
         model.state(level=0)
@@ -301,7 +301,7 @@ class Models(unittest.TestCase):
             waymark.Model("etmv4").signal(KEY=True)
 
     def test_numbers_out_of_range(self):
-        """The error has the name, the number and the range."""
+        """The error contains the name, the number and the range."""
         model = waymark.Model("etmv4")
         unit, dpu = waymark.Unit("etb"), waymark.Unit("dpu")
         for wrong, message in ((lambda: model.signal(NIDEN=2), "NIDEN 2: there is room for 0 to 1"),
@@ -394,7 +394,7 @@ class Units(unittest.TestCase):
             unit.decide("NoSuchFunction")
 
     def test_operations(self):
-        """Every number arrives as it is, or is refused."""
+        """Every number arrives unchanged, or is refused."""
         high = 0xFFFF000008000001
         made = waymark._operations([4, high], ["load", "branch"], events=[1 << 63, 3], data_source=0xFFFF, not_taken=[False, True])
         self.assertEqual(made["pc"].tolist(), [4, high])

@@ -13,7 +13,7 @@ std::uint32_t at_el(unsigned el) { return el << words::el_bit; }
 
 // Types of exceptions: docs/spec/etm4-registers.md, 2.13.
 TEST(A64System, ClassesOfExceptions) {
-    EXPECT_EQ(a64_exception(5, 0x15, true), ExceptionClass::irq);  // the syndrome is an older exception's
+    EXPECT_EQ(a64_exception(5, 0x15, true), ExceptionClass::irq);  // the syndrome belongs to an older exception
     EXPECT_EQ(a64_exception(6, 0, true), ExceptionClass::fiq);
     EXPECT_EQ(a64_exception(2, 0x15, true), ExceptionClass::supervisor_call);
     EXPECT_EQ(a64_exception(11, 0x16, true), ExceptionClass::hypervisor_call);
@@ -59,7 +59,7 @@ TEST(A64System, TheContextIdIsThatOfEl1) {
     state.state(at_el(2));
     state.wrote(A64Register::contextidr_el1, 8);
     EXPECT_EQ(state.context().context_id, 8U);
-    state.wrote(A64Register::hcr_el2, std::uint64_t{1} << 34);  // a host at EL2 writes its own
+    state.wrote(A64Register::hcr_el2, std::uint64_t{1} << 34);  // a host at EL2 writes its own register
     state.wrote(A64Register::contextidr_el1, 9);
     EXPECT_EQ(state.context().context_id, 8U);
     state.wrote(A64Register::contextidr_el12, 10);
@@ -77,7 +77,7 @@ TEST(A64System, TheVmidIsTheRegisterOfTheUnit) {
     EXPECT_EQ(none.context().vmid, std::nullopt);
     EXPECT_EQ(guest.context().vmid, 0x123U);
     EXPECT_EQ(host.context().vmid, 8U);
-    // CONTEXTIDR_EL1 is another name for it in a host at EL2.
+    // In a host at EL2, CONTEXTIDR_EL1 is another name for that register.
     host.wrote(A64Register::hcr_el2, std::uint64_t{1} << 34);
     host.wrote(A64Register::contextidr_el1, 9);
     EXPECT_EQ(host.context().vmid, 9U);

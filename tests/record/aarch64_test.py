@@ -112,8 +112,8 @@ class Aarch64(unittest.TestCase):
                         self.compare_with_opencsd(out)
 
     def test_cycles_are_those_of_the_code_that_took_them(self):
-        # The recorder counts one cycle an instruction. Counts below TRCCCCTLR.THRESHOLD wait for those that follow, so
-        # only long calls have their own to the last.
+        # The recorder counts one cycle for each instruction. Counts below TRCCCCTLR.THRESHOLD are added to later ones,
+        # so only long calls have exact counts.
         out, _ = self.record(self.folder / "static", "--cycle-accurate")
         rows = json.loads(run(WAYMARK, "profile", out, "--limit", "0", "--format", "json").stdout)["rows"]
         large = [row for row in rows if row["instructions inclusive"] >= max(5000, 50 * row["calls"])]
@@ -148,7 +148,7 @@ class Aarch64(unittest.TestCase):
         self.assertGreater(calls, 20)
 
     def test_arguments_that_look_like_options(self):
-        """What follows -- is the program's own, whichever option comes before."""
+        """Words after -- belong to the program, whatever options precede them."""
         for options in (("--qemu=-s", "--qemu=8388608"), ("--qemu", "-singlestep"), ("--max-changes", "9")):
             with self.subTest(options=options):
                 out = self.folder / "out"
@@ -167,7 +167,7 @@ class Aarch64(unittest.TestCase):
                 self.assertIn("main", listing)
 
     def test_coverage_counts_what_never_ran(self):
-        """Functions that never ran, and parts of those that did, have the instructions that objdump shows."""
+        """Functions that never ran, and the unexecuted parts of others, have the instructions that objdump shows."""
         program = self.folder / "static"
         out, _ = self.record(program)
         done = run(WAYMARK, "coverage", out, "--symbols", program, "--by", "function", "--format", "json")

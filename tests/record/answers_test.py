@@ -61,7 +61,7 @@ class Answers(unittest.TestCase):
             self.assertEqual(run(WAYMARK, command, capture, "--image", self.program, "--jobs", "3", "--limit", "0").stdout, one)
 
     def test_what_ran_is_never_said_not_to_have_run(self):
-        """In a damaged trace, lost code counts as not observed."""
+        """In damaged trace, lost code counts as not observed."""
         whole = self.record("sieve", "100")
         ran = self.executed(whole)
         chance = random.Random(5)
@@ -70,7 +70,8 @@ class Answers(unittest.TestCase):
             shutil.rmtree(damaged, ignore_errors=True)
             shutil.copytree(whole, damaged)
             trace = bytearray((damaged / "trace.bin").read_bytes())
-            # One byte can become another packet that fits, which nothing shows: tests/hostile/damage_test.py counts those.
+            # One byte can become another packet that fits, which nothing shows: tests/hostile/damage_test.py counts
+            # such cases.
             count = chance.choice((16, 64, 300))
             at = chance.randrange(len(trace) - count)
             for i in range(at, at + count):

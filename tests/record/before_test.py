@@ -82,7 +82,7 @@ def number(text):
 
 
 class Before:
-    """before.txt, read again by what docs/captures.md says."""
+    """before.txt, read as docs/captures.md describes it."""
 
     def __init__(self, path):
         lines = [line.split() for line in path.read_text().splitlines()]
@@ -123,7 +123,7 @@ class RanBeforeMain(unittest.TestCase):
     def coverage(self, out):
         text = self.waymark("coverage", out, "--by", "function", "--format", "tsv").stdout
         rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
-        # Code without a symbol is counted as far as control flow leads to it, which is more in a longer recording.
+        # Code without a symbol is known as far as control flow leads to it, which is further in a longer recording.
         out = collections.defaultdict(collections.Counter)
         for r in rows:
             if r["function"] != "all" and "(no symbol)" not in r["function"] and not r["function"].endswith("?"):
@@ -132,7 +132,7 @@ class RanBeforeMain(unittest.TestCase):
         return out
 
     def ran_before_main(self, machine, program, out):
-        """The addresses that QEMU executed until it came to main."""
+        """The addresses that QEMU executed until it reached main."""
         prefix, qemu, root, _ = MACHINES[machine]
         log = self.folder / "log"
         done = run(qemu, "-L", root, "-singlestep", "-d", "exec,nochain", "-D", log, program)
@@ -146,7 +146,7 @@ class RanBeforeMain(unittest.TestCase):
                 ran.pop()
         place, offset = re.search(rf"(?m)^map \S+ \S+ \S+ (\S+) \S+ (\S+) \S+ {re.escape(str(program))}$",
                                   (out / "maps.txt").read_text()).groups()
-        # Code lies in these files where it does in memory, from the bias on.
+        # Code lies in these files at its memory address minus the bias.
         bias = 0 if at >= int(place, 16) else int(place, 16) - int(offset, 16)
         return ran[:ran.index(bias + at)]
 
@@ -174,7 +174,7 @@ class RanBeforeMain(unittest.TestCase):
         for address, following in zip(ran, ran[1:]):
             after[address].add(following == address + 4)
         listing = run(MACHINES[machine][0] + "objdump", "-d", "--no-show-raw-insn", program).stdout if is_static else ""
-        # A branch to the next instruction does not show its way.
+        # A branch to the next instruction does not show whether it was taken.
         to_next = {int(a, 16) for a, to in re.findall(r"(?m)^ *([0-9a-f]+):\tb\t([0-9a-f]+) ", listing) if int(a, 16) + 4 == int(to, 16)}
         for address, way in before.branches.items():
             if address in to_next:
@@ -192,7 +192,8 @@ class RanBeforeMain(unittest.TestCase):
         self.assertEqual(passed, {a for a, way in before.branches.items() if way == "passed"})
 
     def test_coverage_knows_what_did_not_run(self):
-        """Beside a recording of the whole run: what did not run is the same, and the rest ran, before main or after it."""
+        """Compared with a recording of the whole run: the same code did not run, and the rest ran before main or after
+        it."""
         for machine in MACHINES:
             for name, options in (("pie", ()), ("static", ("-static", "-no-pie"))):
                 with self.subTest(machine=machine, name=name):
@@ -237,7 +238,8 @@ class RanBeforeMain(unittest.TestCase):
                 self.assertIn(f"not traced: what ran before main, where the recording began ({size:,} instructions)", done.stdout)
                 self.assertNotRegex(done.stdout + done.stderr, "(?m)^(waymark: )?warning")
                 self.waymark("coverage", out, "--only", "program.c", "--strict", "--fail-under", "99", status=1)
-                # Another place to begin is no deliberate beginning, but code that ran before it is known as well.
+                # Another place to begin is not a deliberate beginning, but the code that ran before it is known as
+                # well.
                 other = self.record(machine, program, "odd", "--start-at", "odd")
                 self.waymark("coverage", other, status=0)
                 self.waymark("coverage", other, "--strict", status=1)
@@ -245,7 +247,7 @@ class RanBeforeMain(unittest.TestCase):
                 self.assertGreater(sum(row["instructions not executed"] for row in rows.values()), 10)
 
     def test_a_thread_that_began_before_main_is_recorded(self):
-        """Its work is done after main was reached, and QEMU's plugin delivers it before."""
+        """The thread's work ends after main was reached, and QEMU's plugin delivers it before."""
         source = self.folder / "thread.c"
         source.write_text(THREAD)
         program = self.folder / "thread"
@@ -254,7 +256,7 @@ class RanBeforeMain(unittest.TestCase):
         out = self.record("aarch64", program, "main")
         calls = {row["function"]: row for row in csv.DictReader(
             self.waymark("profile", out, "--format", "tsv").stdout.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)}
-        # Each round is at least three instructions.
+        # Each iteration has at least three instructions.
         self.assertGreater(number(calls["work"]["instructions"]), 3 * 20000)
         self.assertGreater(number(calls["main"]["instructions"]), 3)
         self.assertNotIn("work", {row["function"] for row in self.not_executed(out)})
@@ -267,7 +269,7 @@ class RanBeforeMain(unittest.TestCase):
         return [row for row in rows if number(row["instructions executed"]) == 0]
 
     def test_handlers_that_the_unit_leaves_out_are_no_code_of_the_program(self):
-        """Also where a signal comes of one: the kernel's code runs unseen, in none of the program's files."""
+        """The same if a signal's handler is involved: the kernel's code runs unseen, outside the program's files."""
         (self.folder / "signals.c").write_text(SIGNALS)
         for machine, (prefix, _, _, options) in MACHINES.items():
             with self.subTest(machine=machine):
@@ -312,7 +314,7 @@ class RanBeforeMain(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 child = endless.start(self, (WAYMARK, "record", "-q", *options, "-o", out, "--", program))
                 began, seen = time.monotonic(), set()
-                # After it was written the trace goes on, or begins otherwise.
+                # After it was written, the trace continues, or begins in another way.
                 while len(seen) < 3 and time.monotonic() - began < HANGS:
                     if (out / "before.txt").exists():
                         seen.add(((out / "trace.bin").stat().st_size, (out / "trace.bin").read_bytes()[:1 << 16]))

@@ -85,7 +85,7 @@ CALLED void catch_test() {
 }
 
 // ---- tail calls
-// Compiled with their hooks the calls would not be the last thing they do.
+// Compiled with their hooks, the calls would not be the last operations of their functions.
 CALLED void tail_last(int n) { sink = n; }
 BARE void tail_second(int n) {
     sink = n;

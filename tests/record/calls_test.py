@@ -111,14 +111,15 @@ class Calls(unittest.TestCase):
         self.assertEqual(dict(found), dict(expected), level)
         self.assertEqual(dict(seen), dict(times), level)
 
-        # The calls of each test are below it, however it left its callees.
+        # The calls of each test are below it in the tree, however it left its callees.
         below_found = collections.Counter()
         for row in nodes.values():
             path, at = [], row
             while at is not None:
                 path.append(functions.get(at["function"]))
                 at = nodes.get(at["parent"])
-            # None of these is recursive, even indirectly: functions that were left do not remain on the stack.
+            # None of these functions is recursive, even indirectly: functions that were left do not remain on the
+            # stack.
             on_stack = collections.Counter(f for f in path if f in ours_and_bare and f not in recursive)
             self.assertFalse([f for f, n in on_stack.items() if n > 1], (level, path))
             if path[0] in ours and row["calls"]:
@@ -128,7 +129,7 @@ class Calls(unittest.TestCase):
         self.assertEqual(sum(functions.get(row["function"]) == "tests" for row in nodes.values()), 1, level)
 
     def test_without_symbols_the_calls_are_the_same(self):
-        """Exceptions and longjmp in a stripped program of the compiler's default flags."""
+        """Exceptions and longjmp in a stripped program with the compiler's default flags."""
         with Folder() as name:
             folder = pathlib.Path(name)
             program = folder / "program"

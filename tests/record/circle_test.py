@@ -168,7 +168,7 @@ class Circle(unittest.TestCase):
         trace.write_bytes(whole[:300] + bytes([whole[300] ^ 2]) + whole[301:])
         self.verify(status=1)
 
-        # Captures that cannot be compared are not reported as different.
+        # Captures that cannot be compared are not called different.
         self.record("--buffer", "512", "--sync", "60")
         text = self.verify(status=4)
         self.assertIn("only a recording made with --truth", text)
@@ -189,7 +189,7 @@ class Circle(unittest.TestCase):
         self.record("--truth")
         trace = self.out / "trace.bin"
         whole = trace.read_bytes()
-        # Trace cut between two frames looks complete, but the folder contains the length that was written.
+        # Trace that is cut between two frames looks complete, but the folder states the written length.
         half = len(whole) // 32 * 16
         description = (self.out / "trace.ini").read_text()
         self.assertIn(f"\nlength={len(whole)}\n", description)
@@ -292,7 +292,7 @@ class Circle(unittest.TestCase):
                 self.assertTrue(described.exists())
                 child.kill()
                 child.communicate(timeout=HANGS)
-                # The lock ends with the process that held it.
+                # The lock ends when its process ends.
                 done = run(*again, "--unit", unit, "--", SORT)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn("replaced the previous recording", done.stderr)
@@ -368,7 +368,7 @@ class Circle(unittest.TestCase):
     def test_code_that_changes(self):
         self.record("--truth", program=(self.write_program(CHANGES),))
         self.assertIn("of 60 sources", self.verify())
-        # Each of the 300 calls counts once, also if it led to new code.
+        # Each of the 300 calls counts once, even if it led to new code.
         calls = run(WAYMARK, "flow", self.out, "--format", "calls").stdout
         function = re.findall(r" +([\d,]+)  \S+ +[<>\d.]+% +(?:0x00010098|program\+0x98\??)$", calls, re.M)
         self.assertEqual(sum(int(n) for n in function), 300, calls)
@@ -416,7 +416,7 @@ class Circle(unittest.TestCase):
         done = self.record("--system", "--core", "cortex-a9", "--limit", "100000", program=(program,))
         self.assertIn("QEMU ended", done.stderr)
         self.assertIn("equal: ", self.verify())
-        # It is a part of the run, since the program has no other end.
+        # The recording shows a part of the run, since the program does not end otherwise.
         self.assertRegex(run(WAYMARK, "info", self.out).stdout, r"ended after [\d,]+ instructions \(--limit\)")
         for command in ("profile", "coverage"):
             strict = run(WAYMARK, command, self.out, "--strict")

@@ -41,7 +41,7 @@ TEST(Understand, WaypointsAndSystemCalls) {
     EXPECT_EQ(code.end(), Address{0x8008});
 }
 
-// QEMU gives the 16-bit instruction at 0x8ffc (bx lr) with the two bytes behind it.
+// QEMU gives the 16-bit instruction at 0x8ffc (bx lr) with the two bytes after it.
 TEST(Understand, SizeBeforePageEnd) {
     const Code code = understand(definition(0x8ffc, {0x70, 0x47, 0x00, 0xbf}, 1), Isa::t32, {});
     ASSERT_EQ(code.instructions.size(), 1U);

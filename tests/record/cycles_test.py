@@ -65,7 +65,8 @@ def function(name):
 
 
 class Flow:
-    """What the listing shows: instructions of each function, those that counts cover, and the counts."""
+    """The contents of the listing: instructions of each function, the instructions that counts cover, and the
+    counts."""
 
     def __init__(self, capture):
         self.instructions, self.covered = collections.Counter(), collections.Counter()
@@ -133,7 +134,7 @@ class Cycles(unittest.TestCase):
             name, ran = function(row["function"]), int(row["instructions"])
             instructions[name] += ran
             cycles[name] += int(row["cycles"] or 0)
-            # An unknown is never 0, and a handler that is not traced took an unknown time.
+            # An unknown time is never 0, and a handler that is not traced took an unknown time.
             handler = row["function"].startswith("[exception")
             self.assertEqual(row["cycles"] == "0", ran == 0 and not handler, row)
             unknown += row["cycles"] == "" and not handler
@@ -153,7 +154,8 @@ class Cycles(unittest.TestCase):
                     if "1000" in options:
                         self.assertGreater(unknown, 0)
 
-    # The words say how a count of many blocks came to their functions; counts of single blocks need none.
+    # The words state how a count over many blocks was divided among functions; counts of single blocks need no such
+    # words.
     def test_words(self):
         program = self.compiled("ete")
         self.record("--start-at", "main", "--cycle-threshold", "256", "--", program)
@@ -164,7 +166,7 @@ class Cycles(unittest.TestCase):
                      if m["note"]]
         self.assertEqual([m["name"] for m in with_note], ["cycles"])
 
-    # The kernel is not traced: how long an exception took is not known, and no cycle is its handler's.
+    # The kernel is not traced: the length of an exception is unknown, and its handler gets no cycles.
     def test_exceptions_of_a_program(self):
         program = self.compiled("ete")
         self.record("--start-at", "main", "--", program)

@@ -118,7 +118,7 @@ def run(*arguments, **more):
 
 
 def entered(path):
-    """aarch64_test.py's, whose import would run as that test."""
+    """Functions of aarch64_test.py, whose import would run as that test."""
     found = []
     with path.open(errors="replace") as lines:
         for line in lines:
@@ -130,7 +130,7 @@ def entered(path):
 
 
 def prepare():
-    """None, or why the packages could not be had."""
+    """None, or the reason why the packages are missing."""
     marker = FOLDER / "packages"
     if marker.exists() and marker.read_text() == " ".join(PACKAGES):
         return None

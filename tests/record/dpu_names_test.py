@@ -26,7 +26,7 @@ from scratch import Folder, HANGS  # noqa: E402
 WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 CROSS = "arm-linux-gnueabihf-"
 
-# Threads that load and unload the libraries they are given, each in an order of its own.
+# Threads that load and unload the given libraries, each in its own order.
 THREADS = r"""
 #include <dlfcn.h>
 #include <pthread.h>
@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
     return 0;
 }
 """
-# The same code in every library, under other names.
+# The same code in every library, under different names.
 LIBRARY = """
     static __attribute__((noinline)) unsigned NAME_inner(unsigned x) {
         for (unsigned i = 0; i < 9; ++i) x = x * 7 + i;
@@ -136,7 +136,7 @@ class DpuNames(unittest.TestCase):
         return json.loads(self.waymark(*arguments, "--format", "json").stdout)
 
     def calls(self, rows):
-        """How often functions of the libraries were called; what has no such name is left out."""
+        """How often functions of the libraries were called; other functions are omitted."""
         out = collections.Counter()
         for row in rows:
             if re.fullmatch(r"\w+?(_inner)?", row["function"]) and row["function"].split("_")[0] in ("first", "other"):
@@ -153,7 +153,7 @@ class DpuNames(unittest.TestCase):
         return rows
 
     def check_costs(self, out, rows, names):
-        """What each function cost is what the recorder counted for the instructions of its library."""
+        """The cost of each function is the sum that the recorder counted for the instructions of its library."""
         truth, wires = collections.Counter(), []
         for line in (out / "truth.txt").read_text().splitlines():
             words = line.split()
@@ -218,7 +218,7 @@ class DpuNames(unittest.TestCase):
                          "on f.id = c.function join images i on i.id = f.image where f.name in ('first', 'other') "
                          "group by 1, 2 order by 1", "--format", "tsv")
         self.assertEqual(done.stdout.splitlines()[1:], ["first\tfirst.so\t8", "other\tother.so\t7"])
-        # Source lines belong to the file that was there.
+        # Source lines belong to the file that was loaded at the time.
         lines = {row["function"]: row.get("file") or row.get("line") for row in rows if row["function"] in self.want}
         for name, line in lines.items():
             self.assertIn(f"{name.split('_')[0]}.so.c", str(line))
@@ -226,7 +226,7 @@ class DpuNames(unittest.TestCase):
 
     def test_programs_for_starcore(self):
         """A DPU watches StarCore cores. Their programs, whose instructions are not decoded, give the same names and
-        lines; big-endian ones too."""
+        lines; big-endian programs as well."""
         out = self.record(*self.turns)
 
         def named(with_lines):
@@ -268,7 +268,7 @@ class DpuNames(unittest.TestCase):
     # ---- every way to trace
 
     def test_buffers(self):
-        """A ring that wrapped, one that is read out, and messages instead of a buffer."""
+        """A ring that wrapped, a ring that is read out, and messages instead of a buffer."""
         last = self.turns[:6] + (self.first, "first", "2000")
         ring = self.record(*last, options=("--buffer", "65536"))
         self.assertIn("overwritten", self.waymark("dpu", "functions", ring).stdout)
@@ -281,19 +281,19 @@ class DpuNames(unittest.TestCase):
                 self.check(self.record(*self.turns, options=options))
 
     def test_borders_of_buffers(self):
-        """The interrupt that reads a buffer out comes anywhere, also between a call and the first instruction behind it.
-        The environment moves the stack, and so the borders of buffers."""
+        """The interrupt that reads a buffer out comes anywhere, also between a call and the next instruction. The
+        environment moves the stack, and so the borders of buffers."""
         for buffer in ("512", "640", "1024", "4096"):
             for pad in range(0, 32, 8):
                 with self.subTest(buffer=buffer, pad=pad):
                     out = self.record(*self.turns, options=("--buffer", buffer, "--buffer-mode", "request"),
                                       PAD="x" * pad)
-                    # No readout came too late.
+                    # No readout was too late.
                     self.assertIn("\nequal:", self.waymark("verify", out).stdout)
                     self.check(out)
 
     def test_threads_that_load_and_unload(self):
-        """Many turns, some while another thread runs in a library that lies beside."""
+        """Many turns, some while another thread runs in a library beside it."""
         host = self.build("threads", THREADS, "-pthread")
         libraries = [self.library(f"turn{i}") for i in range(6)]
         names = [f"turn{i}{suffix}" for i in range(6) for suffix in ("", "_inner")]
@@ -337,7 +337,7 @@ class DpuNames(unittest.TestCase):
     # ---- unknowable names
 
     def test_builds_without_build_ids(self):
-        """One path, two builds, and nothing that distinguishes them: neither is guessed."""
+        """One path, two builds, and nothing that distinguishes them: Waymark guesses neither."""
         options = ("-Wl,--build-id=none",)
         plugin = self.library("first", *options, file="bare")
         out = self.record(plugin, "first", "5", f"{plugin}={self.library('other', *options, file='bare_again')}",
@@ -360,7 +360,8 @@ class DpuNames(unittest.TestCase):
         self.assertIn("it is not the build of", done.stderr)
 
     def test_a_map_of_another_clock_names_nothing_wrongly(self):
-        """Recordings of before counted instructions, which the trace does not: such rows say that it was either."""
+        """Earlier recordings counted times in instructions, which the trace does not show: their rows name both
+        libraries."""
         out = self.record(*self.turns)
         text = (out / "maps.txt").read_text()
         for changed in (text.replace("clock trace-bytes", "clock instructions"), text.replace("clock trace-bytes\n", "")):

@@ -21,13 +21,13 @@ WAYMARK, SOURCE = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
 BUFFER = "DP_TSA 0x20000000\nDP_TEA 0x2000ffe0\nDP_TW 0x20000000\n"
 COUNT = "TENM=immediate CMODE=trace TCEN=1"
 COUNTERS = f"DP_TAC {COUNT} CEG=2\nDP_TBC {COUNT} CEG=7\n"
-# Nothing is overwritten: all lines go to one address.
+# No trace is overwritten: all lines go to one address.
 TASK = "TMODE=TASK VTBWM=single-address EN=1"
 FLOW = TASK.replace("TASK", "FLOW")
 
 
 class Truth:
-    """truth.txt: cycles in all and by context."""
+    """truth.txt: cycles in total and by context."""
 
     def __init__(self, folder):
         self.contexts = {}
@@ -99,7 +99,7 @@ class Programs(unittest.TestCase):
     # ---- holds
 
     def test_hold(self):
-        """While tracing is held, tasks change unseen: what passes is nobody's, and all views say so."""
+        """While tracing is held, tasks change unseen: these cycles belong to no task, and all views say so."""
         begin, end = self.length() // 5, self.length() * 4 // 5
         folder, truth = self.record(program=f"{BUFFER}{COUNTERS}DP_TC {TASK}\n@{begin} DP_TC {TASK} TMPDIS=1\n"
                                             f"@{end} DP_TC {TASK}\n")
@@ -117,7 +117,7 @@ class Programs(unittest.TestCase):
         self.assertIn("held", run(WAYMARK, "flow", folder).stdout)
 
     def test_hold_to_the_end(self):
-        """A hold that is not lifted: the rest of the run is nobody's."""
+        """A hold that is not lifted: the rest of the run belongs to no task."""
         begin = self.length() // 5
         folder, truth = self.record(program=f"{BUFFER}{COUNTERS}DP_TC {FLOW}\n@{begin} DP_TC {FLOW} TMPDIS=1\n")
         rows = self.rows(self.answer(folder))
@@ -125,7 +125,8 @@ class Programs(unittest.TestCase):
         self.assertEqual(sum(rows.values()), truth.total["CYCLES"])
 
     def test_off_and_on_again(self):
-        """Tracing that is off for a while: as long as the recording says, and all commands say so in one sentence."""
+        """Tracing is off for a while: for the time that the recording states, and all commands state it in one
+        sentence."""
         begin, end = self.length() // 5, self.length() * 4 // 5
         folder, truth = self.record(program=f"{BUFFER}{COUNTERS}DP_TC {TASK}\n@{begin} DP_TC 0\n@{end} DP_TC {TASK}\n")
         answer = self.answer(folder)
@@ -154,14 +155,14 @@ class Programs(unittest.TestCase):
         self.assertNotIn("othing was lost", run(WAYMARK, "profile", folder).stdout)
 
     def test_other_counters_are_verified(self):
-        """One counter is made to count something else on the way: the others are compared, and the one is named."""
+        """The event of one counter is changed during the run: the others are compared, and this counter is named."""
         folder, _ = self.record(program=f"{BUFFER}{COUNTERS}DP_TC {TASK}\n@{self.length() // 2} DP_TBC {COUNT} CEG=5\n")
         out = self.verify(folder, "equal:").stdout
         self.assertRegex(out, r"equal: \d+ figures compared; 4 counters not compared")
         self.assertEqual(re.findall(r"(\w\d) \w+ is not compared: it did not count during the whole run", out), ["B0", "B1", "B2"])
 
     def test_filter_in_other_views(self):
-        """What a filter leaves out is in no view: their rows are lower bounds, and the filter is named."""
+        """No view contains events that a filter excludes: their rows are lower bounds, and the filter is named."""
         folder, _ = self.record(program=f"{BUFFER}{COUNTERS}DP_CR TIDCM=program\nDP_RPID 3\nDP_TC {FLOW} IDFLT=1\n")
         for view in ("functions", "interrupts", "paths"):
             answer = self.answer(folder, view)
@@ -203,11 +204,11 @@ class Programs(unittest.TestCase):
                                       f"DP_TC {TASK} IDFLT=1 TIDS={tids}\n", 3)
 
     def test_filter_of_the_first_task(self):
-        """The program begins in the task that is asked for; with task 3, in one that is not."""
+        """The program begins in the task that the filter selects; with task 3, in another task."""
         self.check_filter(f"{BUFFER}{COUNTERS}DP_CR TIDCM=program\nDP_RPID 2\nDP_TC {TASK} IDFLT=1\n", 2)
 
     def test_filter_cleared_and_set(self):
-        """A filter that is cleared or set while tracing is on holds for a part of the trace."""
+        """A filter that is cleared or set while tracing is on applies to a part of the trace."""
         at = self.length() // 2
         first, then = f"DP_TC {TASK} IDFLT=1\n", f"DP_TC {TASK}\n"
         for before, after in ((first, then), (then, first)):
@@ -223,10 +224,10 @@ class Programs(unittest.TestCase):
                         self.assertLessEqual(cycles, truth.cycles(task), task)
                 self.verify(folder, "equal as far as the trace goes:")
 
-    # ---- counters that do not count everything
+    # ---- counters that count only some events
 
     def test_one_shot(self):
-        """A counter that stops is no clock, and every view says that it is one-shot."""
+        """A counter that stops cannot serve as a clock, and every view states that it is one-shot."""
         folder, _ = self.record(program=f"{BUFFER}DP_CA0V 1000\nDP_TAC TENM=immediate CMODE=one-shot TCEN=1 CEG=2\n"
                                         f"DP_TBC {COUNT} CEG=7\nDP_TC {TASK}\n")
         answer = self.answer(folder)
@@ -241,7 +242,7 @@ class Programs(unittest.TestCase):
         self.assertIn("CYCLES (one-shot)", run(WAYMARK, "profile", folder, "--format", "tsv").stdout)
 
     def test_qualified(self):
-        """A counter that counts in one privilege only says so, and is no clock."""
+        """A counter that counts in one privilege only: the views state it, and it cannot serve as a clock."""
         folder, truth = self.record(program=f"{BUFFER}DP_TAC {COUNT} CEG=2 CEGP=user\nDP_TBC {COUNT} CEG=7\nDP_TC {TASK}\n")
         answer = self.answer(folder)
         rows = self.rows(answer, "CYCLES (user)")
@@ -263,7 +264,8 @@ class Programs(unittest.TestCase):
         self.assertTrue(0 < part < truth.total["CYCLES"], part)
 
     def test_switched_on_the_way(self):
-        """A counter that software stops on the way is no clock; nor is one whose value it writes."""
+        """A counter that software stops during the run cannot serve as a clock; neither can a counter whose value
+        software writes."""
         at = self.length() // 2
         stop = "DP_TAC TDM=immediate CMODE=trace TCEN=1 CEG=2\n"
         folder, truth = self.record(program=f"{BUFFER}{COUNTERS}DP_TC {TASK}\n@{at} {stop}")
@@ -295,13 +297,13 @@ class Programs(unittest.TestCase):
             "--on-line-0", self.routine(f"DP_TC {sample} SAMPLE=1\n{self.MISSES}"), outcome=done,
             program=f"{BUFFER}DP_CR DECA1=line-0\n{self.MISSES}DP_TBC {COUNT} CEG=2\nDP_TC {sample}\n")
         times = int(re.search(r"([\d,]+) interrupts of the unit on line 0", done[0]).group(1).replace(",", ""))
-        # Misses while an interrupt is served are not counted.
+        # Misses during an interrupt are not counted.
         self.assertGreaterEqual(truth.total["DC_MISS"], 20 * times)
         self.assertGreater(20 * (times + 1) + 40 * times, truth.total["DC_MISS"])
         self.assertGreater(times, 3)
         samples = [line for line in run(WAYMARK, "packets", folder).stdout.splitlines() if "SAMPLE" in line.upper()]
         self.assertEqual(len(samples), times + 1, "the recorder takes one more at the end")
-        # A counter whose value is written has no counts, and its differences are no damage.
+        # A counter whose value is written has no counts, and its differences are not damage.
         answer = self.answer(folder)
         self.assertEqual(answer["lost"], [])
         self.assertEqual([d for d in answer["doubtful"] if "damaged" in d], [])
@@ -311,7 +313,7 @@ class Programs(unittest.TestCase):
         self.verify(folder, "equal:")
 
     def test_interrupts_are_in_the_trace(self):
-        """The trace shows the interrupts that the unit itself makes; without a routine they are acknowledged."""
+        """The trace shows the interrupts of the unit itself; without a routine they are acknowledged."""
         done = []
         folder, truth = self.record(
             "--edca", "2=collatz", outcome=done,
@@ -323,7 +325,7 @@ class Programs(unittest.TestCase):
         self.verify(folder, "equal:")
 
     def test_debug_state(self):
-        """A debug request stops the core, and the recording says why it ended."""
+        """A debug request stops the core, and the recording states why it ended."""
         done = []
         folder, truth = self.record(outcome=done, program=f"{BUFFER}DP_CR DECA1=debug-request\n{self.MISSES}"
                                                           f"DP_TBC {COUNT} CEG=2\nDP_TC {TASK}\n")
@@ -333,7 +335,7 @@ class Programs(unittest.TestCase):
         self.assertIn("debug state", run(WAYMARK, "dpu", "report", folder).stdout)
 
     def test_debug_exception(self):
-        """With a handler, a debug request is an exception, and the program goes on."""
+        """With a handler, a debug request is an exception, and the program continues."""
         done = []
         folder, _ = self.record(
             "--on-debug", self.routine(self.MISSES), outcome=done,
@@ -344,7 +346,7 @@ class Programs(unittest.TestCase):
         self.verify(folder, "equal:")
 
     def test_effects_that_nothing_takes(self):
-        """Routines that nothing starts, requests that nothing makes, and routines with times are named at once."""
+        """Routines that nothing starts, requests without a cause, and routines with times are named before the run."""
         out = self.folder / "never"
         done = run(WAYMARK, "record", "--unit", "dpu", "-o", out, "--on-line-1", self.routine("DP_CA1V 1\n"),
                    "--registers", self.routine(f"{BUFFER}DP_CR EIS=1\n{COUNTERS}DP_TC {TASK}\n"),
@@ -361,7 +363,7 @@ class Programs(unittest.TestCase):
         folder, truth = self.record("--edca", "0=collatz", "--edca", "1=0x0-0xfffffffe", "--mode", "task")
         one, all_ = truth.total["EDCA0"], truth.total["EDCA1"]
         self.assertGreater(one, 0)
-        # Every instruction executed, and accesses of data with it.
+        # Every executed instruction, and every access to data.
         self.assertGreaterEqual(all_, truth.total["VLES"] // 2)
         self.assertGreater(all_, one)
         done = run(WAYMARK, "record", "--unit", "dpu", "-o", self.folder / "never", "--edca", "1=0x9000-0x8000", "--",
@@ -370,7 +372,7 @@ class Programs(unittest.TestCase):
         self.assertIn("STOP is the address after", done.stderr)
 
     def test_request(self):
-        """Request mode: an interrupt reads the buffer out, half by half, and nothing is overwritten."""
+        """Request mode: an interrupt reads the buffer, half by half, and no trace is overwritten."""
         folder, truth = self.record("--buffer", "4096", "--buffer-mode", "request", "--mode", "task")
         answer = self.answer(folder)
         rows = self.rows(answer)
@@ -396,7 +398,7 @@ class Programs(unittest.TestCase):
         self.assertEqual(sum(rows.values()), truth.total["CYCLES"])
 
     def test_buffer_that_is_written_in_part(self):
-        """A dump of the whole buffer that software cleared before: doctor recognises the trace in it."""
+        """A dump of the whole buffer that software cleared before: doctor recognises the trace."""
         folder, _ = self.record(program=f"{BUFFER}{COUNTERS}DP_TC TMODE=TASK EN=1\n")
         dump = (folder / "vtb.bin").read_bytes()
         self.assertEqual(dump[-32:], bytes(32))
@@ -411,7 +413,7 @@ class Programs(unittest.TestCase):
     # ---- Nexus
 
     def test_nexus_only(self):
-        """Where nothing goes to the buffer, the messages give the same answers, in every mode."""
+        """If nothing goes to the buffer, the messages give the same answers, in every mode."""
         for mode in ("task", "flow", "sample", "raw", "compressed"):
             with self.subTest(mode=mode):
                 options = ("--sample-every", "500") if mode == "sample" else ()
@@ -426,7 +428,7 @@ class Programs(unittest.TestCase):
                     self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_nexus_hold(self):
-        """A hold of NXMODE 11 is in the messages."""
+        """With NXMODE 11, a hold is in the messages."""
         tc = "TMODE=TASK NXMODE=only EN=1"
         begin, end = self.length() // 5, self.length() * 4 // 5
         folder, truth = self.record(program=f"{BUFFER}{COUNTERS}DP_TC {tc}\n@{begin} DP_TC {tc} TMPDIS=1\n"
@@ -438,7 +440,7 @@ class Programs(unittest.TestCase):
     # ---- several runs
 
     def test_runs(self):
-        """Runs that count different events: each figure is that of all runs, and how far they lie apart is shown."""
+        """Runs that count different events: each figure is computed from all runs, and their spread is shown."""
         one, first = self.record("--mode", "flow", "--events", "2,7")
         two, second = self.record("--mode", "flow", "--events", "1,5")
         done = run(WAYMARK, "profile", one, two, "--format", "json", "--limit", "0")
@@ -454,7 +456,7 @@ class Programs(unittest.TestCase):
         text = run(WAYMARK, "profile", one, two).stdout
         for words in ("counted in 1 of 2 captures, and scaled to all of them by CYCLES", "spread %", "DC miss rate 0."):
             self.assertIn(words, text)
-        # Files of the runs, merged, give the same figures and say the same.
+        # Answers files of the runs, merged, give the same figures and the same sentences.
         files = [one.parent / "one.answers", one.parent / "two.answers"]
         for capture, file in zip((one, two), files):
             self.assertEqual(run(WAYMARK, "answers", capture, "-o", file).returncode, 0)
@@ -469,7 +471,7 @@ class Programs(unittest.TestCase):
         self.assertIn("counted in 1 of 2 captures, and scaled to all of them by CYCLES", run(WAYMARK, "profile", merged).stdout)
 
     def test_ratios(self):
-        """Derived figures are what the truth gives."""
+        """Derived figures equal those computed from the truth."""
         folder, truth = self.record("--mode", "task", "--events", "1,7")
         rows = {re.sub(r" \(thread.*", "", row["task"]): row for row in self.answer(folder, "ratios")["rows"]}
         for task, sums in (("all", truth.total), ("user 2", truth.contexts["user 2"])):
@@ -480,7 +482,7 @@ class Programs(unittest.TestCase):
     # ---- loops, and the output of verify
 
     def test_loops_alike(self):
-        """`dpu loops` and `loops` say the same, with the same status."""
+        """`dpu loops` and `loops` print the same figures, with the same status."""
         for mode, status in (("task", 1), ("compressed", 0)):
             folder, _ = self.record("--mode", mode)
             here, there = run(WAYMARK, "dpu", "loops", folder), run(WAYMARK, "loops", folder)
@@ -496,7 +498,7 @@ class Programs(unittest.TestCase):
                 self.assertNotIn(None, starts, "the program says where loops begin")
 
     def test_verify_warns(self):
-        """verify, too, reports what decoding found missing or doubtful."""
+        """verify, too, reports what is missing or doubtful after decoding."""
         folder, _ = self.record("--mode", "task")
         words = bytearray((folder / "vtb.bin").read_bytes())
         words[36 * 100 + 4] ^= 0x40  # bit 30 of a counter

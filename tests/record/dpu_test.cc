@@ -1,5 +1,5 @@
 /// Blocks and accesses in the plugin's format → a capture of a DPU and its truth, read again. Costs are counted by
-/// hand: an instruction is a cycle, a taken branch two more, a stay in the operating system ten.
+/// hand: an instruction takes one cycle, a taken branch two more, a stay in the operating system ten.
 #include "waymark/record_dpu/dpu.h"
 
 #include <fmt/format.h>
@@ -41,7 +41,8 @@ public:
     std::vector<std::uint32_t> words;
 };
 
-/// Blocks: 1 calls 2, which returns to 3, which calls the system and goes on at 4, which does it again. 5 is a loop.
+/// Blocks: 1 calls 2, which returns to 3, which makes a system call and continues at 4, which makes another. 5 is a
+/// loop.
 Definitions program() {
     Definitions d;
     d.block(1, code, {nop, nop, bl | (function - (code + 8) - 8) >> 2});

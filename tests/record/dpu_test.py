@@ -55,7 +55,7 @@ class Truth:
 
 
 class Functions:
-    """Function symbols of a program, the innermost first that an address lies in."""
+    """The function symbols of a program; of nested ones, the innermost comes first."""
 
     def __init__(self, program):
         out = run("arm-linux-gnueabihf-nm", "-S", "--defined-only", program)
@@ -102,7 +102,7 @@ class Dpu(unittest.TestCase):
         return out, done.stdout, truth
 
     def verify(self, folder, verdict="equal:", status=0):
-        """The decoded trace equals what happened."""
+        """The decoded trace equals the execution."""
         done = run(WAYMARK, "verify", folder)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         self.assertIn(f"\n{verdict}", done.stdout)
@@ -125,7 +125,7 @@ class Dpu(unittest.TestCase):
         return answer
 
     def counted(self, row):
-        """Of a row, what the truth counts too."""
+        """The part of a row that the truth counts too."""
         return {re.sub(r"^[AB]\d ", "", name): value for name, value in row.items()
                 if re.sub(r"^[AB]\d ", "", name) in self.truth.wires and value is not None}
 
@@ -163,7 +163,7 @@ class Dpu(unittest.TestCase):
             if address is None:
                 continue
             counted = self.counted(row)
-            # Exact where everything that begins in a function ends in it and no other cost comes to it.
+            # Exact if all calls and interrupts that begin in a function end in it, and no other cost is added.
             sure = all(want[address][event] == code[address][event] for event in counted if event not in UNSEEN)
             for event, value in counted.items():
                 # Code before the first known function belongs to the entry point.
@@ -262,14 +262,15 @@ class Dpu(unittest.TestCase):
                 else:
                     self.assertTrue(0 < lacks <= crossed, "the dynamic linker has the cost of each function's first call")
                 self.assertEqual([row[event] for row in rows["inner@plt"]], [0])
-                # Only code without a caller, the beginnings of the program and its threads, costs without a call.
+                # Only the costs of code without a caller, at the beginnings of the program and its threads, belong to
+                # no call.
                 uncalled = [row for row in answer["rows"] if row["calls"] == 0 and row[event]]
                 self.assertLess(len(uncalled), 8, uncalled)
                 without_name = [row["function"] for row in answer["rows"] if row["function"].endswith("?")]
                 self.assertEqual(len(without_name), len(set(without_name)))
 
     def test_jumps_in_all_views(self):
-        """What is estimated is so in every view; addresses and files are written as in the other tables."""
+        """Estimates are marked as such in every view; addresses and files are written as in the other tables."""
         folder, _ = self.record_jumps("lazy")
         answer = self.view(folder, "functions")
         estimated = answer["trust"]["estimated"]
@@ -314,7 +315,7 @@ class Dpu(unittest.TestCase):
         return [dict(zip(names, row)) for row in rows]
 
     def test_profile(self):
-        """waymark profile: rows add up to what really happened, in every mode, and costs of functions are right."""
+        """waymark profile: rows add up to the true counts, in every mode, and costs of functions are right."""
         for mode in ("flow", "task", "sample", "raw", "compressed"):
             with self.subTest(mode=mode):
                 options = ["--sample-every", "500"] if mode == "sample" else []
@@ -337,7 +338,7 @@ class Dpu(unittest.TestCase):
                 self.assertEqual(sum(int(row["CYCLES inclusive"]) for row in whole), truth.total["CYCLES"])
 
     def test_diff(self):
-        """The same program twice is the same; with more to do, it is what does it that grew."""
+        """Two runs of one program do not differ; with more work, the function that does the work grew."""
         few, _, _ = self.record("threads-static", ["20"])
         again, _, _ = self.record("tasks", ["3"])
         more, _, _ = self.record("tasks", ["6"])
@@ -359,7 +360,8 @@ class Dpu(unittest.TestCase):
         self.check_tasks(folder, truth)
 
     def test_samples(self):
-        """An interval between samples has a task only if both ends show the same; the sum is right nevertheless."""
+        """An interval between samples has a task only if both ends show the same task; the sum is right
+        nevertheless."""
         folder, _, truth = self.record("threads-static", ["20"], "--mode", "sample", "--sample-every", "500")
         rows = self.view(folder, "tasks")["rows"]
         self.assertEqual(sum(row["CYCLES"] for row in rows), truth.total["CYCLES"])
@@ -375,7 +377,7 @@ class Dpu(unittest.TestCase):
         self.verify(folder, "equal as far as the trace goes:")
 
     def test_loss(self):
-        """Where the bus is slow entries are lost, and what lies around is nobody's."""
+        """If the bus is slow entries are lost, and the intervals around the loss belong to no task."""
         folder, _, truth = self.record("threads-static", ["20"], "--bus-cycles", "300")
         rows = self.view(folder, "tasks")["rows"]
         self.assertIn("<unattributed>", [row["task"] for row in rows])
@@ -383,7 +385,7 @@ class Dpu(unittest.TestCase):
         self.verify(folder, "equal as far as the trace goes:")
 
     def test_flow_without_readings(self):
-        """Modes raw and compressed show who ran when, but not at what cost."""
+        """Modes raw and compressed show which task ran when, but not its cost."""
         modes = (("compressed",), ("raw", "--nexus", "mirror"), ("raw",), ("compressed", "--loops", "none"))
         for mode in modes:
             with self.subTest(mode=mode):
@@ -398,7 +400,7 @@ class Dpu(unittest.TestCase):
                 self.verify(folder)
 
     def test_a_part_of_the_run(self):
-        """Where the recording ended before the program, truth and trace end in one place, and both say so."""
+        """If the recording ended before the program, truth and trace end at the same place, and both say so."""
         folder, _, truth = self.record("interpreter", [], "--limit", "50000", complete=False)
         self.assertIn("--limit", truth.ended)
         self.assertIn("a part of the program's run", self.verify(folder))
@@ -412,7 +414,7 @@ class Dpu(unittest.TestCase):
         self.assertIn("SIGSEGV", self.verify(folder))
 
     def test_damage(self):
-        """A flipped bit of a counter is seen, on top of the answer, by --strict and by verify."""
+        """A flipped bit of a counter is noticed in every view, by --strict and by verify."""
         folder, _, _ = self.record("threads-static", ["20"])
         buffer = folder / "vtb.bin"
         words = bytearray(buffer.read_bytes())
@@ -430,7 +432,7 @@ class Dpu(unittest.TestCase):
             self.assertNotIn("lost      nothing", done.stdout)
 
     def test_nexus(self):
-        """Messages are listed, and answer what the buffer, which has nothing, cannot."""
+        """Messages are listed, and give the answers that the empty buffer cannot give."""
         folder, _, _ = self.record("tasks", ["3"], "--nexus", "only")
         done = run(WAYMARK, "packets", folder, "--format", "json")
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -25,7 +25,7 @@ BOUND = "each row but those in < > is a lower bound"
 
 
 class Case:
-    """A program, a stimulus, and what truly happened by context."""
+    """A program, a stimulus, and the true counts by context."""
 
     def __init__(self, seed, kind):
         draw = random.Random(f"{seed} {kind}")

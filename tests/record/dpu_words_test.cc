@@ -1,5 +1,5 @@
 // Words beside the figures of a DPU: random programs of the core under random programs of the unit, which trace all of
-// the run or a part of it. A figure that is called exact is the true one, a lower bound is not above it.
+// the run or a part. A figure that is called exact is the true one, a lower bound is not above it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -117,7 +117,7 @@ private:
         auto at = truth_.user_data.begin();
         for (const analysis::DpuDatum& d : costs().data()) {
             shown.push_back(d.value);
-            // The named writer wrote it.
+            // The writer that the trace names wrote the value.
             at = std::find_if(at, truth_.user_data.end(), [&](const auto& each) {
                 return each.second == d.value && (!d.context || d.context->id == each.first);
             });
@@ -179,7 +179,7 @@ TEST(DpuWordsProperty, ExactIsExactAndABoundIsOne) {
         DpuWords(*input, *truth, run, census).check();
         if (HasFatalFailure()) return;
     }
-    // The runs are of all kinds.
+    // All kinds of runs occur.
     EXPECT_GT(census.exact, rounds);
     EXPECT_GT(census.bounds, rounds);
 }

@@ -60,11 +60,11 @@ TEST(EarlierCode, TheNextBlockShowsTheWay) {
     EXPECT_EQ(ways({&branch, &next}), (Ways{{{0x1000}, false}}));
     EXPECT_EQ(ways({&branch, &next, &branch, &target}), (Ways{{{0x1000}, true}}));
     EXPECT_EQ(ways({&branch, &target, &branch, &next}), (Ways{{{0x1000}, true}}));
-    // Not known: the next block is neither target, or there was none.
+    // Not known: the next block is neither target, or there was no next block.
     EXPECT_EQ(ways({&branch, &other}), (Ways{{{0x1000}, true}}));
     EXPECT_EQ(ways({&branch}), (Ways{{{0x1000}, true}}));
     EXPECT_EQ(ways({&indirect, &other}), Ways{});
-    // The way is not known: a conditional indirect branch may lead to the next instruction too.
+    // The outcome is not known: a conditional indirect branch may lead to the next instruction too.
     EXPECT_EQ(ways({&indirect, &next}), (Ways{{{0x1000}, true}}));
 }
 

@@ -1,4 +1,4 @@
-"""Starts programs that never end by themselves, so that none outlives its test, however that ends."""
+"""Starts programs that never end by themselves, so that none outlives its test, however the test ends."""
 import ctypes
 import signal
 import subprocess
@@ -8,7 +8,7 @@ LIBC = ctypes.CDLL(None)
 
 
 def start(case, command, preexec_fn=None, **more):
-    """Killed at the end of the test at the latest, or when the process that runs the tests ends."""
+    """The program is killed at the end of the test, or when the process that runs the tests ends."""
     def prepare():
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if preexec_fn:

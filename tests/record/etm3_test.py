@@ -105,7 +105,8 @@ class Etm3(unittest.TestCase):
             self.assertIn(words, done.stderr)
 
     def test_perf_data(self):
-        """As Linux writes it for coresight-etm3x: the words of the block in AUXTRACE_INFO are ETMCR to ETMIDR."""
+        """In the form that Linux writes for coresight-etm3x: the words of the block in AUXTRACE_INFO are ETMCR to
+        ETMIDR."""
         data = self.folder / "perf.data"
         done = run(WAYMARK, "record", "-q", "--unit", "etmv3", "--as", "perf", "--per-thread", "-o", data, "--",
                    self.programs["thumb"])
@@ -125,7 +126,7 @@ class Etm3(unittest.TestCase):
         self.assertEqual(ranges, expected)
 
     def test_doctor_needs_no_registers(self):
-        """The bytes alone: what is traced is inferred from them, and what they leave open from the program."""
+        """The bytes alone: what is traced is inferred from them, and open settings from the program."""
         out = self.record("bare", "arm", "--cycle-accurate", "--timestamps", "--sync", "200")
         done = run(WAYMARK, "doctor", out / "trace.bin", "--image", self.programs["arm"])
         self.assertIn("(ETMv3)", done.stdout)

@@ -117,7 +117,7 @@ class EtmOfACortexM(unittest.TestCase):
     def test_exceptions_are_those_that_the_dwt_sent(self):
         out = self.record(self.program, "--unit", "etmv3,itm")
         sent = [int(r["number"]) for r in self.messages(out) if r["change"] == "entered"]
-        # Numbers of the packets of ETMv3, by the number of the exception.
+        # Exception numbers in packets of ETMv3, by the number of the exception.
         packet = {2: 10, 6: 9, 11: 11, 14: 14, 19: 3, 28: 28}
         taken = [int(r["detail"], 0) for r in self.rows("flow", out) if r["element"] == "exception"]
         self.assertEqual(taken, [packet[n] for n in sent])
@@ -129,7 +129,7 @@ class EtmOfACortexM(unittest.TestCase):
                 out = self.record(self.program, "--unit", units)
                 self.assertEqual([p.name for p in out.glob("trace*.bin")], ["trace.bin"])
                 self.verified(out, rf"messages of {1 + units.count(',')} sources")
-        # What the ITM and the STM sent alone, they sent here too.
+        # The messages that the ITM and the STM sent without an ETM are here too.
         joined = self.messages(out)
         for unit, identity in (("itm", "0x01"), ("stm", "0x03")):
             alone = self.messages(self.record(self.program, "--unit", unit))

@@ -41,7 +41,7 @@ A64_UNITS = ("armv9-a --unit ete", "cortex-a53 --unit etmv4 --cycle-accurate --t
 A64_RETURN_STACK = ("armv9-a --unit ete --return-stack",)
 
 
-# Each program in each way with each core: long.examples.
+# Each program with each way and each core: long.examples.
 EVERYTHING = os.environ.get("WAYMARK_EXAMPLES") == "all"
 
 
@@ -94,7 +94,7 @@ class Examples(unittest.TestCase):
             self.assertEqual(self.opencsd(out), executed, "ranges and instructions of each source, by OpenCSD")
 
     def named(self, out, program):
-        """All that ran has a name, and is of the file it was mapped from."""
+        """All executed code has a name, and belongs to the file from which it was mapped."""
         done = run(WAYMARK, "profile", out, "--format", "json")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         rows = json.loads(done.stdout)["rows"]
@@ -113,7 +113,7 @@ class Examples(unittest.TestCase):
         return {int(source, 16): (ranges[source], instructions[source]) for source in ranges}
 
     def calls(self, out, program):
-        # The recording itself says where a position-independent program was mapped, and that it was this one.
+        # The recording itself states where a position-independent program was mapped, and that it was this program.
         symbols = () if program.endswith("-pie") or program == "threads" else ("--symbols", self.folder / program)
         done = run(WAYMARK, "flow", out, *symbols, "--format", "calls")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -160,7 +160,7 @@ class Examples(unittest.TestCase):
         self.every_way("interpreter-pie", "sieve 50", table, ways=PIE_WAYS)
 
     def test_sort(self):
-        """Its capture is in the repository (pipeline.ExampleCapture); another run executes the same."""
+        """Its capture is in the repository (pipeline.ExampleCapture); another run executes the same instructions."""
         sort = SOURCE / "examples/sort"
         out = shutil.copytree(sort / "capture-aarch64", self.folder / "sort")
         self.verify(out)
@@ -221,12 +221,12 @@ class Examples(unittest.TestCase):
                 times[re.sub(r"\(anonymous namespace\)::", "", c.name)] += c.calls
             self.assertEqual(times["Square::area() const"] + times["Rectangle::area() const"], int(areas))
             self.assertEqual(times["survives(unsigned int)"], int(caught))
-            # Because of inlining, one frame may represent several.
+            # Because of inlining, one frame may represent several functions.
             self.assertGreaterEqual(times["descend(unsigned int, unsigned int)"], int(caught))
 
         # The dynamic linker for AArch64 is most of threads-aarch64-pie and signals-aarch64-pie.
         self.every_way("objects-aarch64-pie", "20", check, always="--start-at main", ways=("",), cores=A64_UNITS[1:])
-        # The dynamic linker, which is most of the run, once.
+        # The dynamic linker, which is most of the run, is decoded once.
         self.every_way("objects-pie", "20", check, ways=PIE_WAYS[1:], cores=CORES[:1])
         self.every_way("objects-pie", "20", check, always="--start-at main", ways=PIE_WAYS, cores=CORES[1:])
         self.every_way("objects-pie", "20", check, always="--start-at main", ways=PIE_WAYS[:1], cores=CORES[:1])
@@ -258,7 +258,7 @@ class Examples(unittest.TestCase):
                 if c.name in ("work", "sum", "user_main"):
                     self.assertFalse([name for name in c.path if "exception" in name], c)
             self.assertEqual(times["work"], said["rounds of work"])
-            # Some may come between the counting and the end; in real time, more the slower the machine is.
+            # Some ticks may come between the counting and the end; in real time, more on a slower machine.
             self.assertGreaterEqual(times["irq_handler"], said["timer interrupts (IRQ)"])
             if counted:
                 self.assertLessEqual(times["irq_handler"], said["timer interrupts (IRQ)"] + 5)
@@ -270,14 +270,14 @@ class Examples(unittest.TestCase):
                                     "Undefined Instruction": "undefined_handler"}.items():
                 self.assertEqual(times[f"[exception: {exception}]"], times[name])
 
-        # Instructions counted as time: the fewest rounds of work, and the same each time.
+        # With time counted in instructions: the smallest number of rounds, which is the same each time.
         system = "--system --qemu=-icount --qemu=shift=7"
         ways = ("", "--return-stack --timestamps", "--cycle-accurate", "--branch-broadcast --timestamps",
                 "--cycle-accurate --timestamps --return-stack --sync 100")
         for core in CORES:
             program = f"bare-metal-{core.replace('cortex-', '')}.elf"
             self.every_way(program, "", check, always=system, ways=ways, cores=(core,))
-            # In real time on one core: the slower the machine is, the longer is the trace.
+            # In real time on one core: the trace is longer on a slower machine.
             if EVERYTHING or core == CORES[-1]:
                 self.every_way(program, "", functools.partial(check, counted=False), always="--system",
                                ways=("--return-stack",), cores=(core,))

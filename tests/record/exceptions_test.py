@@ -61,7 +61,8 @@ class Exceptions(unittest.TestCase):
         return expected
 
     def packets(self):
-        """Of each exception packet: its number, the vector, and the address of the waypoint update right before it."""
+        """For each exception packet: its number, the vector, and the address of the waypoint update directly before
+        it."""
         found, update = [], None
         for line in run(WAYMARK, "packets", self.out).stdout.splitlines():
             if match := re.search(r"WAYPOINT-UPDATE +executed up to (0x\w+)", line):
@@ -92,7 +93,8 @@ class Exceptions(unittest.TestCase):
         # The place of a reset is unknown.
         self.assertEqual([(n, b and hex(b)) for n, b in flow if n != RESET],
                          [(n, b and hex(b)) for n, b, _ in expected if n != RESET])
-        # The truth: a range ends after the instruction that the waypoint update contains; without an update, no range does.
+        # The truth: a range ends after the instruction that the waypoint update contains; without an update, no range
+        # does.
         ends = {end for _, ranges in truth_file.sources(self.out) for _, end, _, _ in ranges}
         for number, back, update in expected:
             if update is not None:

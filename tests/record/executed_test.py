@@ -47,14 +47,14 @@ class Mismatch(Exception):
 
 
 def follow(ranges, log):
-    """Holds ranges against a log. Returns how many instructions began and did not execute, and the entries left at the
+    """Compares ranges with a log. Returns how many instructions began and did not execute, and the entries left at the
     end."""
     at = stopped = 0
     for number, (start, end, count, _) in enumerate(ranges):
         if count == 0:
             continue
         begun = at
-        # Entered but not executed: at most one instruction, or the same one again.
+        # Entered but not executed: at most one instruction, or the same instruction again.
         while at < len(log) and log[at] != start and at - begun < 2:
             at += 1
         if at >= len(log) or log[at] != start:
@@ -108,7 +108,8 @@ class Executed(unittest.TestCase):
         return [(ranges, left[name]) for name, ranges in truth_file.sources(self.out)]
 
     def compare(self):
-        """Every source with the log of one thread, each log with one source. Returns the instructions that stopped."""
+        """Compares every source with the log of one thread, and each log with one source. Returns the instructions that
+        stopped."""
         logs = [entered(path) for path in sorted(self.logs.iterdir())]
         total = 0
         for ranges, unfinished in self.sources():
@@ -172,8 +173,8 @@ class Executed(unittest.TestCase):
         self.in_one_run("signals", ("1", "10"), check)
 
     def test_aarch64(self):
-        """An undefined instruction is entered and does not execute to an ETE; the fetch from a forged pointer fails
-        before anything is entered."""
+        """For an ETE, an undefined instruction is entered and does not execute; a fetch from a forged pointer fails
+        before any instruction is entered."""
         def signals(printed, stopped):
             jumps, mended, stepped = map(int, re.search(r"by a jump (\d+), mended (\d+), stepped over (\d+),",
                                                         printed).groups())

@@ -29,7 +29,7 @@ OBJDUMP, NM = shutil.which("arm-linux-gnueabihf-objdump"), shutil.which("arm-lin
 CORPUS = pathlib.Path(os.environ.get("WAYMARK_CORPUS") or SOURCE.parent / "shared/corpus")
 JOBS = (1, 2, 3, 7)
 
-# Functions that go on into the next one without a branch, with instructions of both lengths.
+# Functions that continue in the next function without a branch, with instructions of both lengths.
 FALLING = r"""
 #include <stdio.h>
 int first(int), second(int), third(int);
@@ -58,7 +58,8 @@ def table(*arguments):
 
 
 def truth_ranges(path):
-    """What record --truth wrote: variable-length numbers, 0 before a new range, 1 before a lost one."""
+    """The contents of a file written by record --truth: variable-length numbers, 0 before a new range, 1 before a lost
+    one."""
     left = Numbers(path.read_bytes())
     known = []
     while left:
@@ -74,7 +75,7 @@ def truth_ranges(path):
 
 
 class Program:
-    """Instructions and functions of an ELF file, as binutils see them."""
+    """Instructions and functions of an ELF file, as binutils shows them."""
 
     def __init__(self, path):
         self.instructions = {}  # address: (bytes, mnemonic, operands)
@@ -259,7 +260,7 @@ class Captures(unittest.TestCase):
             if row["element"] != "range":
                 continue
             instructions += int(row["instructions"])
-            # ETMv3 has outcomes of ordinary instructions too, which are no branch.
+            # ETMv3 also has outcomes of ordinary instructions, which are no branches.
             if row["atom"] and row["branch"] not in ("none", "barrier"):
                 outcomes[int(row["end"], 16)][0 if row["atom"] == "E" else 1] += 1
             ends[int(row["end"], 16)] += 1

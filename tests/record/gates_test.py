@@ -23,8 +23,8 @@ from scratch import Folder, number, run  # noqa: E402
 WAYMARK = pathlib.Path(sys.argv[1]).resolve()
 CROSS = "arm-linux-gnueabihf-"
 
-# Its last phase runs nothing of the first two. Without LIBC it ends by a system call and is loaded alone: commands
-# then take a fraction of the time they take with all code of the C library.
+# Its last phase runs no code of the first two. Without LIBC it ends by a system call and is loaded alone: commands then
+# take a fraction of the time they take with all code of the C library.
 PROGRAM = r"""
 #ifdef LIBC
 #include <stdio.h>
@@ -58,8 +58,8 @@ int main(void) {
 }
 """
 
-# Exports of a library keep their names in a stripped one, `hidden` does not. Both files have a static function of one
-# name.
+# Exported functions keep their names in a stripped library, `hidden` does not. Both files have a static function with
+# the same name.
 LIBRARY = r"""
 #ifndef WORK
 #define WORK 100
@@ -249,7 +249,7 @@ class Gates(unittest.TestCase):
                     self.assertNotRegex(done.stdout + done.stderr, "(?m)^(waymark: )?warning")
                 self.waymark("doctor", out, "--strict")
                 self.assertRegex(self.waymark("info", out).stdout, part)
-                # Code that ran before main is known (before_test.py); without that, any code may have run.
+                # Code that ran before main is known (before_test.py); without before.txt, any code may have run.
                 self.assertGreater(sum(number(row["instructions not executed"])
                                        for row in self.rows("coverage", out, "--by", "function")), 10)
                 self.waymark("verify", out)
@@ -283,7 +283,7 @@ class Gates(unittest.TestCase):
                 done = self.waymark("coverage", out, *own, status=1)
                 self.assertRegex(done.stdout + done.stderr, r"own code, \d+ instructions and .* before main.*--from-start")
                 self.waymark("coverage", out, "--only", "early.c")
-                # All of main ran; a limit counts the rest as not run.
+                # All of main ran; a limit counts all other code as not run.
                 self.waymark("coverage", out, "--only", "main", "--of", "lines", "--fail-under", "50", "--strict")
                 self.waymark("coverage", out, *own, "--fail-under", "99", status=1)
         whole, _ = self.recorded_by_default("early-whole", program, "--from-start")
@@ -315,7 +315,7 @@ class Gates(unittest.TestCase):
                 libraries = {name(r) for r in shown["libraries"]}
                 self.assertLessEqual(own, libraries)
                 self.assertLess(len(libraries), len({name(r) for r in every}))
-                # Shares are of everything.
+                # Shares refer to all code.
                 if command != ("coverage", "--by", "function"):
                     self.assertEqual(shown["own"], [r for r in every if r in shown["own"]])
         images = [r["image"] for r in self.rows("coverage", out, "--by", "image", "--code", "libraries")]
@@ -344,7 +344,7 @@ class Gates(unittest.TestCase):
         self.assertIn("--symbols is only for captures that contain", self.waymark("doctor", trace, "--symbols", copy, status=2).stderr)
 
     def home(self, name, *options, libc=False):
-        """A program of its own and its recording."""
+        """A program and its recording."""
         home = self.folder / name
         program = self.build(home / "app", *options, libc=libc)
         return program, self.record(home / "out", program)
@@ -366,7 +366,7 @@ class Gates(unittest.TestCase):
         wrong = shutil.copy(other, self.folder / "given" / "app")  # named like the recorded program
         commands = ("profile", "coverage", "doctor", "flow --format summary")
         for command in (c.split() for c in commands):
-            # A name of nothing that ran is a mistake, like a wrong name.
+            # A name of code that never ran is a mistake, like a misspelt name.
             done = self.waymark(*command, out, "--symbols", other, "--strict", status=1)
             self.assertRegex(re.sub(r"\s+", " ", done.stdout + done.stderr), "names nothing that ran")
             self.waymark(*command, out, "--symbols", other)
@@ -467,7 +467,7 @@ class Gates(unittest.TestCase):
         for image in ("twins", "libplus.so"):
             self.assertIn(f"of --only  {sums[image]:,} before, {sums[image]:,} after",
                           self.waymark("diff", out, out, "--only", image).stdout)
-        # By name, in all images.
+        # Sums by name, over all images.
         both = sum(number(r["instructions"]) for r in self.rows("profile", out, "--only", "twin"))
         self.assertIn(f"of --only  {both:,} before", self.waymark("diff", out, out, "--only", "twin").stdout)
 
@@ -505,7 +505,7 @@ class Gates(unittest.TestCase):
         return out
 
     def with_library(self, name, *options, strip=False, debug="-g", split=True, version=""):
-        """A recording of USER with LIBRARY, in a folder of their own; both files have the version in their names."""
+        """A recording of USER with LIBRARY, in a separate folder; both files have the version in their names."""
         user, library = f"user{version}", f"libwork{version}.so"
         home = self.folder / name
         home.mkdir()
@@ -525,7 +525,7 @@ class Gates(unittest.TestCase):
         return self.record(home / "out", home / user)
 
     def test_code_without_names_of_two_builds_is_held_to_a_limit_as_a_whole(self):
-        # One function grew by a tenth, another one cost more than that before, and less now.
+        # One function grew by a tenth; another one cost more than that before, and costs less now.
         before, after = self.pair("wholes", (), ("-DROUNDS=220", "-DSECOND=1"))
         for only in ((), ("--only", "wholes-*"), ("--only", "wholes-1.0", "--only", "wholes-1.1")):
             gate = (before, after, *only, "--threshold-each", "0", "--least", "200")
@@ -536,13 +536,13 @@ class Gates(unittest.TestCase):
             self.assertRegex(done.stderr, "error: code without names of wholes-1.0 .* cannot be compared function by "
                                           r"function.*\(--strict\)")
             self.assertNotIn("no function grew", done.stderr)
-        # As a whole it grew, the other way round.
+        # The sum grew, because the costs changed in the opposite way.
         self.assertIn("grew", self.waymark("diff", after, before, "--threshold-each", "0", "--only", "wholes-*",
                                         status=1).stderr)
-        # No function grew by more than the cost of all.
+        # No function grew by more than the cost of all functions.
         done = self.waymark("diff", before, after, "--threshold-count", "1000000", "--strict")
         self.assertNotIn("cannot be compared", done.stderr)
-        # Names change no figure.
+        # Names do not change any figure.
         names = [word for v in ("1.0", "1.1") for word in ("--symbols", self.folder / "wholes" / f"named-{v}")]
         for version, options in (("1.0", ()), ("1.1", ("-DROUNDS=220", "-DSECOND=1"))):
             self.build(self.folder / "wholes" / f"named-{version}", *options)
@@ -577,7 +577,7 @@ class Gates(unittest.TestCase):
             self.assertEqual(len([i for i in images if i in ("app", "sap")]), 1, images)
             loops = [r for r in self.rows("loops", *captures) if r["function"] == "last"]
             self.assertEqual(len(loops), 1)
-        # Nor where its names are unknown.
+        # The same if its names are unknown.
         program.unlink()
         copy = program.with_name("sapp")
         shutil.copy(program.with_name("sap"), copy)
@@ -589,14 +589,14 @@ class Gates(unittest.TestCase):
         self.assertEqual(one, two)
 
     def test_functions_of_one_name_are_not_one(self):
-        # The one of the library grows by half; that of the program is 20 times its size.
+        # The function of the library grows by half; the function of the program is 20 times its size.
         before, after = self.with_library("each1"), self.with_library("each2", "-DEACH=30")
         done = self.waymark("diff", before, after, "--threshold-each", "10", "--strict", status=1)
         self.assertRegex(done.stderr, "1 function grew.*: each in libwork.so by [34]")
         rows = {r["image"]: r for r in self.rows("diff", before, after, "--only", "each")}
         self.assertEqual(number(rows["user"]["change"]), 0)
         self.assertEqual(rows["libwork.so"]["exceeds"] if "exceeds" in rows["libwork.so"] else "", "false")
-        # Within an image, source files distinguish them; without those nothing does.
+        # Within an image, source files distinguish the functions; without source files nothing does.
         before, after = (self.with_library(f"one{n}", f"-DEACH={n}", split=False) for n in (20, 30))
         done = self.waymark("diff", before, after, "--threshold-each", "10", "--strict", status=1)
         self.assertRegex(done.stderr, "1 function grew.*: each in work.c by [34]")
@@ -614,7 +614,7 @@ class Gates(unittest.TestCase):
         return sum(number(row["instructions"]) for row in self.rows("profile", out, "--only", only))
 
     def without_files(self, out, *renames):
-        """A copy of a recording of `with_library`, whose own files are not found."""
+        """A copy of a recording of `with_library`, whose original files are not found."""
         copy = out.with_name(f"nameless{len(renames)}")
         shutil.copytree(out, copy)
         maps = (copy / "maps.txt").read_text().replace(f"{out.parent}/", "/nowhere/")
@@ -625,7 +625,7 @@ class Gates(unittest.TestCase):
         return copy
 
     def test_images_that_were_renamed_together_are_paired(self):
-        # Both have `each`: the program's grows, and that of the library shrinks by more.
+        # Both have `each`: the program's function grows, and the library's function shrinks by more.
         old, same, grown = (self.with_library(f"both{v}", *options, debug="-g0", version=f"-{v}")
                             for v, options in (("1.0", ("-DEACH=900",)), ("1.1", ("-DEACH=900",)),
                                                ("1.2", ("-DEACH=20", "-DUSE=600"))))
@@ -642,14 +642,14 @@ class Gates(unittest.TestCase):
         for only in ((), ("--only", "user-*"), ("--only", "user-1.0", "--only", "user-1.1")):
             self.waymark("diff", old, same, "--threshold-each", "5", *only, "--strict")
 
-        # Without names their versions alone differ.
+        # Without names only their versions differ.
         nameless = [self.without_files(out) for out in (old, same)]
         done = self.waymark("diff", *nameless, "--threshold-each", "5", "--only", "user-*")
         self.assertIn("code without names of user-1.0 (user-1.1 in", done.stderr)
         self.assertNotIn("grew from", done.stderr)
         self.assertIn("compared with the limit as a whole", self.waymark("diff", *nameless, "--threshold-each", "5", "--only",
                                                                 "user-*", "--strict", status=1).stderr)
-        # With other names, nothing shows which is which.
+        # With other names, nothing shows which file corresponds to which.
         nameless[1] = self.without_files(same, ("user-1.1", "tool"), ("libwork-1.1", "libplug"))
         for more in (("--threshold-each", "5"), ("--threshold-count", "1")):
             done = self.waymark("diff", *nameless, *more, status=1)
@@ -694,7 +694,7 @@ class Gates(unittest.TestCase):
             self.assertRegex(done.stderr, rf"warning: --only {word}: .* ran before alone.*--rename '{word}")
             done = self.waymark("diff", *gate, "--strict", status=1)
             self.assertRegex(done.stderr, rf"error: --only {word}: .*\(--strict\)")
-        # A function that is called on both sides is not in doubt, nor is a pattern that matches one.
+        # A function that is called on both sides is not in doubt, and neither is a pattern that matches it.
         self.waymark("diff", before, after, "--only", "other", "--threshold", "50", "--strict")
         self.assertNotIn("warning", self.waymark("diff", before, after, "--only", "o*", "--threshold", "50", "--strict").stderr)
 
@@ -728,12 +728,12 @@ class Gates(unittest.TestCase):
                 self.assertRegex(self.waymark(*gate, "20", "--strict", status=1).stderr,
                                  r"error: .*of app is not known.*\(--strict\)")
                 self.waymark(*gate, "100", status=1)
-                # Names of the build make it known again.
+                # Names from the build make it known again.
                 if name != "other":
                     self.waymark(*gate, "20", "--strict", "--symbols", whole)
         shutil.copy(whole, program)
         self.waymark(*gate, "20", "--strict")
-        # Everything includes libraries without symbols; a function that has one is known.
+        # The whole includes libraries without symbols; a function with a symbol is known.
         _, out = self.home("covered-with-libraries", libc=True)
         self.waymark("coverage", out, "--fail-under", "0.1", "--strict", status=1)
         self.waymark("coverage", out, "--fail-under", "50", "--only", "first", "--strict")
@@ -763,7 +763,7 @@ class Gates(unittest.TestCase):
         for names in (("program", "program2"), ("program*",)):
             only = [word for name in names for word in ("--only", name)]
             self.assertIn("grew", self.waymark("diff", self.whole, after, *only, *gate, status=1).stderr)
-        # Two names belong to one image if most functions are the same, and not only because there are two.
+        # Two names belong to one image if most functions are the same, not merely because there are two names.
         home = self.folder / "unlike"
         home.mkdir()
         (home / "unlike.c").write_text("".join(f"__attribute__((noinline)) int f{i}(int x) {{ return x * {i} + 3; }}\n"
@@ -885,7 +885,7 @@ class Gates(unittest.TestCase):
         done = self.waymark("profile", out)
         self.assertRegex(done.stderr + done.stdout, "again is not the file that ran: of .* it is not used")
         self.assertFalse({"main", "first", "second", "last"} & {row["function"] for row in self.rows("profile", out)})
-        # A user who knows better may name it.
+        # A user who knows the right file may name it.
         self.assertIn("main", {row["function"] for row in self.rows("profile", out, "--symbols", program)})
 
     # ---- images
@@ -957,7 +957,7 @@ class Gates(unittest.TestCase):
             base = self.folder / f"costs-{stripped}.sqlite"
             self.waymark("export", out, "--to", "sqlite", "-o", base)
             with contextlib.closing(sqlite3.connect(base)) as db:
-                # Summed once for all functions: the table of instructions has no index by function.
+                # Summed in one query for all functions: the table of instructions has no index by function.
                 rows = db.execute("SELECT f.name, f.self, coalesce(i.times, 0) FROM functions f LEFT JOIN (SELECT function, "
                                   "sum(times) AS times FROM instructions GROUP BY function) i ON i.function = f.id").fetchall()
             # The C library's and the dynamic linker's hidden functions have no names.
@@ -971,7 +971,7 @@ class Gates(unittest.TestCase):
                              {name: cost for name, cost in by_callgrind.items() if cost})
 
     def callgrind_costs(self, out):
-        """Own costs by function, as callgrind's format has them: lines after calls= and jump= are not own costs."""
+        """Own costs by function, in callgrind's format: lines after calls= and jump= are not own costs."""
         path = self.folder / "callgrind.out"
         path.unlink(missing_ok=True)
         self.waymark("export", out, "--to", "callgrind", "-o", path)

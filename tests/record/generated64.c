@@ -42,7 +42,7 @@ static long remap(int times) {
     return sum;
 }
 static volatile int done;
-/* Maps a file's code, runs it, and unmaps it while the recorder may read the file; then replaces the file. */
+/* Maps code from a file, runs it, and unmaps it while the recorder may read the file; then replaces the file. */
 static void* map_files(void* folder) {
     long sum = 0;
     for (int v = 0; v < 20; ++v) {
@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
         pthread_t thread;
         void* sum;
         pthread_create(&thread, 0, map_files, argv[2]);
-        /* The other thread unmaps: addresses of no file, over and over. */
+        /* The other thread repeatedly unmaps addresses that belong to no file. */
         while (!done) munmap(fresh(), 4096);
         pthread_join(thread, &sum);
         printf("%ld\n", (long)sum);

@@ -41,7 +41,7 @@ class Generated64(unittest.TestCase):
         cls.temporary.cleanup()
 
     def check(self, printed, changes, *arguments):
-        """Records the program with both units: what it prints, and how often code changed (None: that varies)."""
+        """Records the program with both units: returns its output, and how often code changed (None: that varies)."""
         for unit in ("ete", "etmv4"):
             with self.subTest(unit=unit):
                 out = self.folder / "out"
@@ -86,7 +86,7 @@ class Generated64(unittest.TestCase):
         self.assertEqual((maps.count("/one.so\n"), maps.count("/two.so\n")), (3, 3), maps)
 
     def test_files_that_are_unmapped_while_they_are_read(self):
-        """Another thread unmaps all the while, and each file is gone as soon as its code ran."""
+        """Another thread unmaps all the time, and each file is removed as soon as its code ran."""
         files = self.folder / "files"
         files.mkdir()
         out = self.check(str(5 * sum(range(1, 21))), 19, "files", files)

@@ -230,7 +230,8 @@ class Generated(unittest.TestCase):
         self.assertLess(len(self.waymark("info", out).stdout.splitlines()), 180)
 
     def test_mappings_that_are_joined_keep_their_names(self):
-        """Linux makes one mapping of neighbouring ones that no file backs: the same code then lies elsewhere in it."""
+        """Linux joins neighbouring mappings without a file into one: then the same code has another offset in its
+        mapping."""
         (self.folder / "joined.c").write_text(JOINED)
         program, out = self.folder / "joined", self.folder / "joined_out"
         done = run(CROSS + "gcc", "-O1", "-o", program, self.folder / "joined.c")
@@ -254,12 +255,12 @@ class Generated(unittest.TestCase):
         self.assertEqual(sum(row[4] for row in rows), instructions)
         profile = self.profile()[0]
         self.assertEqual(sum(number(row["instructions"]) for row in profile), instructions)
-        # 300 calls of what was generated at one place, 60 at the other, in each view.
+        # 300 calls of the function generated at one place, 60 of the function at the other, in each view.
         calls = collections.Counter(row[2] for row in rows if row[1].startswith("[no file]") or row[1].startswith("0x"))
         self.assertEqual(sum(calls.elements()), 6 * VERSIONS, rows)
         of_generated = [number(row["calls"]) for row in profile if row["function"].startswith("[no file]")]
         self.assertEqual(sorted(of_generated), [VERSIONS, 5 * VERSIONS])
-        # The own cost and that with callees of each function, in the tree and in the profile.
+        # Each function's own cost and its cost with callees, in the tree and in the profile.
         own, seen = collections.Counter(), {}
         for row in rows:
             own[row[1]] += row[4]
@@ -385,7 +386,7 @@ class Generated(unittest.TestCase):
         rows = json.loads(self.waymark("profile", out, "--format", "json").stdout)["rows"]
         self.assertEqual({row["function"]: number(row["calls"]) for row in rows}["first version 1"], 10)
         self.assertIn("perf.map", json.dumps(json.loads(self.waymark("info", out, "--format", "json").stdout)))
-        # A recording in its place has none.
+        # A recording that replaces it has none.
         self.record(out, 2)
         self.assertFalse((out / "perf.map").exists())
         self.assertNotIn("perf-map", (out / "maps.txt").read_text())

@@ -33,7 +33,7 @@ def run(*arguments):
 
 
 def chains(tool, program, addresses):
-    """What addr2line says of each address: function and line of each frame, the innermost first."""
+    """The output of addr2line for each address: function and line of each frame, the innermost first."""
     out, frames, function = {}, None, None
     asked = "\n".join(f"{a:#x}" for a in addresses)
     done = subprocess.run([tool, "-a", "-f", "-i", "-e", program], input=asked, capture_output=True, text=True,
@@ -64,7 +64,7 @@ def fields(data):
 
 
 def pprof_chains(data):
-    """Of a profile for pprof: function and line number of each frame, by address."""
+    """From a profile for pprof: function and line number of each frame, by address."""
     strings, functions, locations = [], {}, []
     for field, value in fields(data):
         if field == 6:
@@ -155,7 +155,7 @@ class Inlines(unittest.TestCase):
             self.check(ARM, program, asked, "instructions", 50)
 
     def test_split_debug_information(self):
-        # addr2line does not read it; the code is the same.
+        # addr2line does not read this form; the code is the same.
         def delivered(asked):
             rows = self.rows(asked, "--by", "instruction")
             return {r["instruction"]: r["inlined through"] for r in rows if r["inlined through"]}

@@ -107,7 +107,7 @@ class Itm(unittest.TestCase):
         return list(csv.DictReader(io.StringIO(done.stdout), delimiter="\t"))
 
     def log(self, core):
-        """What QEMU says of the same run: instructions, exceptions taken and returned from."""
+        """QEMU's figures for the same run: instructions, exceptions taken and returned from."""
         file = self.folder / f"{core}.log"
         run("qemu-system-arm", "-M", MACHINES[core], "-display", "none", "-monitor", "none", "-serial", "null",
             "-semihosting-config", "enable=on,target=native", "-singlestep", "-icount", "shift=0", "-d",
@@ -138,7 +138,7 @@ class Itm(unittest.TestCase):
                 self.assertEqual(len(returned), log.count("...successful exception return"))
                 cycles = [int(r["cycles"]) for r in rows]
                 self.assertEqual(cycles, sorted(cycles))
-                # Some lines of the log belong to an instruction that QEMU began again, or did not begin.
+                # Some lines of the log belong to an instruction that QEMU restarted, or did not begin.
                 again = log.count("cpu_io_recompile") + log.count("Stopped execution of TB chain before")
                 self.assertLessEqual(cycles[-1], len(re.findall("^Trace ", log, re.M)) - again)
 
@@ -188,7 +188,7 @@ class Itm(unittest.TestCase):
         self.assertIn("source MTB_0: equal", done.stdout)
         self.assertIn("ITM_0: equal", done.stdout)
         self.assertRegex(done.stdout, r"equal: [\d,]+ instructions and [\d,]+ messages of 2 sources")
-        # Without the truth of one source, the other is compared all the same.
+        # If the truth of one source is missing, the other source is compared nevertheless.
         truth = out / "truth.txt"
         truth.write_text("".join(line for line in truth.read_text().splitlines(True) if "source ITM_0" not in line))
         done = run(WAYMARK, "verify", out)
@@ -206,7 +206,7 @@ class Itm(unittest.TestCase):
                     done = run(WAYMARK, "verify", out)
                     self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                     self.assertRegex(done.stdout, r"equal: [\d,]+ messages of 1 source")
-        # A value that changed.
+        # A changed value.
         trace = out / "trace_ITM_0.bin"
         trace.write_bytes(trace.read_bytes().replace(b"\x01s", b"\x01t", 1))
         done = run(WAYMARK, "verify", out)
@@ -232,7 +232,7 @@ class Itm(unittest.TestCase):
         series = {r["name"]: r["id"] for r in table("series")}
         points = [(r["time"], int(float(r["value"]))) for r in table("points") if r["series"] == series["level"]]
         self.assertEqual(points, [(r["cycles"], int(r["value"], 0)) for r in accesses])
-        # Each handler, from its entry to its exit, nested as they preempted each other.
+        # Each handler, from its entry to its exit, nested in the order of preemption.
         functions = {r["id"]: r["name"] for r in table("functions")}
         slices = [(functions[r["function"]].strip("[]"), r["begin_time"], r["end_time"]) for r in table("slices")]
         active, expected = [], []

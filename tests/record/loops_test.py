@@ -27,8 +27,8 @@ LEVELS = {"-O0": [], "-O1": [], "-O2": ["-mthumb"], "-O3": ["-funroll-loops", "-
 
 
 def activations(pcs, parts):
-    """What ran of a function that does not call itself, for each time it was called. GCC puts what rarely runs elsewhere:
-    `parts` are where the function lies, first and end, and it begins where the first part does."""
+    """The executed code of a function that does not call itself, for each call. GCC moves rarely executed code
+    elsewhere: `parts` are the function's address ranges; it begins where the first part does."""
     out, was_inside, start = [], False, parts[0][0]
     for pc in pcs:
         inside = any(first <= pc < end for first, end in parts)
@@ -52,7 +52,7 @@ def reach(starts, ways, without=()):
 
 
 def loops_of(runs):
-    """Loops by their definition, as `waymark loops --help` has it: head → entries, iterations, depth, kind."""
+    """Loops by their definition in `waymark loops --help`: head → entries, iterations, depth, kind."""
     after, before = collections.defaultdict(set), collections.defaultdict(set)
     for r in runs:
         for a, b in zip(r, r[1:]):

@@ -39,7 +39,8 @@ TEST(MachineSimulation, DataComesFromWhereItIs) {
     EXPECT_EQ(again.source, 0x0);
     EXPECT_EQ(again.cycles, 4U);
     EXPECT_EQ(again.events, event::l1d_access | event::tlb_access);
-    // Two more lines of the same set push it out of the first level, and enough of the second out of that.
+    // Two more lines of the same set evict it from the first level, and enough lines of the second level's set evict it
+    // from there.
     for (std::uint32_t i = 1; i <= 2; ++i) machine.access(0, here + i * 512, 8, Kind::load);
     EXPECT_EQ(machine.access(0, here, 8, Kind::load).source, 0x8);
     for (std::uint32_t i = 1; i <= 5; ++i) machine.access(0, here + i * 1024, 8, Kind::load);
@@ -54,7 +55,7 @@ TEST(MachineSimulation, ALineWrittenElsewhereComesFromThere) {
     EXPECT_EQ(near.source, 0x9);
     EXPECT_NE(near.events & event::data_modified, 0U);
     EXPECT_NE(near.events & event::snooped, 0U);
-    // Both have it now; a store takes it from the other, and so it goes back and forth.
+    // Both CPUs have the line now; a store takes it from the other, and so it moves back and forth.
     machine.access(1, line + 8, 8, Kind::store);
     EXPECT_EQ(machine.access(0, line, 8, Kind::load).source, 0x9);
     EXPECT_EQ(machine.access(2, line, 8, Kind::load).source, 0xb) << "shared lines are not taken from peers";
@@ -70,7 +71,7 @@ TEST(MachineSimulation, StoresDoNotWait) {
 }
 
 TEST(MachineSimulation, StoresToALineThatIsSharedInVainCostTime) {
-    // Two CPUs count up in turn: each its own number, in one line or in two.
+    // Two CPUs increment in turn: each its own number, both in one line or in two.
     const auto cycles = [](std::uint64_t apart, std::uint32_t second) {
         MachineSimulation machine{MachineModel{}};
         constexpr std::uint64_t base = 0x40000;
@@ -82,7 +83,7 @@ TEST(MachineSimulation, StoresToALineThatIsSharedInVainCostTime) {
         return machine.cycle(0);
     };
     const std::uint64_t apart = cycles(64, 1), near = cycles(8, 1), far = cycles(8, 2);
-    // 50 operations take 12.5 cycles; the window of 128 lets the line be fetched two or three times at once.
+    // 50 operations take 12.5 cycles; the window of 128 operations lets two or three fetches of the line overlap.
     EXPECT_LT(apart, 13'000U);
     EXPECT_GT(near, apart * 3 / 2);
     EXPECT_GT(far, near * 5 / 4) << "another cluster is further away";
@@ -158,7 +159,7 @@ TEST(MachineSimulation, TimeGoesOnByWidthAndWaitsForMemory) {
     MachineSimulation machine(model);
     machine.dispatch(0, 400);
     EXPECT_EQ(machine.cycle(0), 100U);
-    // Behind a load from memory no more than the window is dispatched until its data is there.
+    // After a load from memory, operations are dispatched only as far as the window reaches until the data arrive.
     machine.access(0, Address{0x50000}, 8, Kind::load);
     machine.dispatch(0, 128);
     EXPECT_EQ(machine.cycle(0), 100U + 1 + 240 + 35);

@@ -69,7 +69,7 @@ TEST(Modules, AnotherFileAtAnAddressThatRanNeedsAnEpoch) {
     EXPECT_FALSE(modules.conflicts(b));
     modules.run(b, 12);
     modules.source_began("s2", 1, 12);
-    // A thread that, as far as the recorder has come, still has code of the first file to run.
+    // A thread that still has code of the first file to run, as far as the recorder has read.
     ASSERT_TRUE(modules.conflicts(a));
     modules.source_ended("s2", 20);
     modules.new_epoch();
@@ -105,7 +105,7 @@ TEST(Modules, WhatWasNotUnmappedAfterAllIsThereAsBefore) {
     EXPECT_EQ(modules.at({0x1000}), a);
     EXPECT_FALSE(modules.map().modules.front().to);
 
-    // Another thread mapped something there before the call had returned.
+    // Another thread mapped a file there before the call returned.
     failing.number = 8;
     modules.unmapped(failing, 20);
     modules.mapped(part(0x1000, 0x1000), second, 21);
@@ -124,7 +124,7 @@ TEST(Modules, WhatRunsOnAfterItsEndWasToldLastedSoLong) {
     modules.unmapped(gone(0x1000, 0x1000), 5);
     modules.run(a, 9);
     EXPECT_EQ(modules.map().modules.front().to, 10U);
-    // Another file takes its place: the end is its beginning.
+    // Another file takes its place: the end of the first is the beginning of the second.
     modules.mapped(part(0x1000, 0x1000), second, 9);
     const std::uint32_t b = modules.at({0x1000});
     ASSERT_TRUE(modules.conflicts(b));
@@ -149,7 +149,7 @@ TEST(Modules, AMappingThatNothingReplacedIsTheSameAgain) {
     modules.mapped(part(0x1000, 0x1000), first, 0);
     const std::uint32_t a = modules.at({0x1000});
     modules.run(a, 1);
-    // Another file without executed code is mapped over it, then it comes again.
+    // Another file without executed code is mapped over it, then the first file is mapped again.
     modules.mapped(part(0x1000, 0x1000), second, 5);
     modules.mapped(part(0x1000, 0x1000), first, 6);
     EXPECT_FALSE(modules.conflicts(modules.at({0x1000})));

@@ -133,7 +133,7 @@ class Mtb(unittest.TestCase):
         done = run(WAYMARK, "verify", out)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(len(run(WAYMARK, "packets", out, "--format", "tsv").stdout.splitlines()), 33)
-        # The pointer has turned, and nothing was overwritten: the trace begins with the run.
+        # The pointer has wrapped, but no packet was overwritten: the trace begins with the run.
         shown = run(WAYMARK, "flow", out).stdout + run(WAYMARK, "info", out).stdout
         self.assertNotIn("the buffer wrapped", shown)
         self.assertIn("at the watermark", shown)
@@ -173,7 +173,7 @@ class Mtb(unittest.TestCase):
             self.assertIn(words, done.stderr)
         done = run(WAYMARK, "record", "--unit", "mtb", "-o", self.folder / "refused", "--", WAYMARK)
         self.assertEqual(done.returncode, 3, done.stderr)
-        # The units of a Cortex-M are named where none is chosen.
+        # If no unit is chosen, the message names the units of a Cortex-M.
         done = run(WAYMARK, "record", "-o", self.folder / "refused", "--", self.programs["m0"])
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("--unit mtb", done.stderr)

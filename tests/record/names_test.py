@@ -46,8 +46,8 @@ int main(int argc, char** argv) {
 }
 """
 
-# Loads each library in turn, calls a function in it and unloads it. FILE=NEW: NEW replaces FILE first, like a
-# compiler that builds a plugin again.
+# Loads each library in turn, calls a function in it and unloads it. FILE=NEW: NEW replaces FILE first, as a compiler
+# does that rebuilds a plugin.
 LOADS = r"""
 #include <dlfcn.h>
 #include <stdio.h>
@@ -129,7 +129,7 @@ class Names(unittest.TestCase):
         return times
 
     def moved(self, name):
-        """A recording whose program is gone, and where it is now."""
+        """A recording whose program was moved, and the program's new place."""
         home = self.folder / name
         home.mkdir()
         program = shutil.copy(self.program, home / "gone")
@@ -148,7 +148,7 @@ class Names(unittest.TestCase):
         self.assertEqual(calls["mix"], 3 * 64)
         self.assertEqual(calls["main"], 1)
         self.assertEqual(calls["qsort"], 3)
-        # The entries of the procedure linkage table too.
+        # The same for the entries of the procedure linkage table.
         self.assertEqual(calls["qsort@plt"], 3)
         self.assertGreater(calls["order"], 3 * 64)
         images = {row["image"] for row in self.rows(self.out)}
@@ -224,7 +224,7 @@ class Names(unittest.TestCase):
     def test_doctor_places_an_image_where_it_was_mapped(self):
         self.waymark("doctor", self.out, "--image", self.program, "--strict")
         self.assertIn(f"agrees, proven: {self.program}", self.waymark("doctor", self.out, "--image", self.program).stdout)
-        # The same code built again: by its build ID it is not the file that ran, however well it decodes.
+        # The same code built again: its build ID shows that this file did not run, however well it decodes.
         other = self.folder / "another_build"
         self.assertEqual(run(CROSS + "gcc", "-O2", "-g", "-Wl,--build-id=0x0123456789abcdef", "-o", other,
                              self.folder / "program.c").returncode, 0)
@@ -372,7 +372,7 @@ class Names(unittest.TestCase):
         self.assertIn("in_other", flow)
 
     def test_a_plugin_that_is_built_again_has_both_its_builds(self):
-        # The plugin replaces its own file as soon as it runs: there is hardly time to read the mapped file.
+        # The plugin replaces its own file as soon as it runs: there is hardly any time to read the mapped file.
         loads, plugin = self.build("loads_rebuilt", LOADS), self.folder / "plugin.so"
         again = self.library("plugin_again", "in_other")
         self.build("plugin.so", f"""
@@ -402,7 +402,8 @@ class Names(unittest.TestCase):
         home = self.folder / "moving"
         home.mkdir()
         program = pathlib.Path(shutil.copy(self.program, home / "gone"))
-        # A library before them moves the others. The names have equal lengths, because they are on the stack.
+        # A library that is loaded before them moves the others. The names have equal lengths, because they are on the
+        # stack.
         outs = []
         for name, library in (("1.so", "libm.so.6"), ("2.so", "libgcc_s.so.1")):
             shutil.copy(pathlib.Path("/usr/arm-linux-gnueabihf/lib") / library, home / name)
@@ -438,7 +439,7 @@ class Names(unittest.TestCase):
         home.mkdir()
         program = pathlib.Path(shutil.copy(self.program, home / "gone"))
         lib = pathlib.Path("/usr/arm-linux-gnueabihf/lib")
-        # Its dynamic linker, run as a program, takes the place of the program and maps that elsewhere.
+        # The dynamic linker, run as a program, takes the program's place and maps the program elsewhere.
         outs = [self.record(home / "alone", program, "3"),
                 self.record(home / "loaded", lib / "ld-linux-armhf.so.3", "--library-path", lib, program, "3")]
         places = [next(line.split()[4] for line in (out / "maps.txt").read_text().splitlines()
@@ -452,7 +453,7 @@ class Names(unittest.TestCase):
             rows = json.loads(done.stdout)["rows"]
             self.assertGreater(len(rows), 0 if options else 5)
             self.assertEqual([r for r in rows if r["what"] != "same"], [])
-            # The C library too, except its handling of names and places when it begins.
+            # The C library as well, except for its handling of names and places at its start.
             self.waymark("diff", *outs, *options, "--only", "gone", "--only", "libc.so.6", "--threshold", "0.1")
         # A function of the other program grows.
         other = self.record(home / "more", lib / "ld-linux-armhf.so.3", "--library-path", lib, program, "4")
@@ -484,7 +485,7 @@ class Names(unittest.TestCase):
         calls, _ = self.flow_of("--start-at", "main", "--stop-at", "order")
         self.assertEqual(self.first_place(), "main")
         self.assertEqual((calls["mix"], calls["order"]), (64, 0))
-        # By the dynamic linker, at any place where it mapped the file.
+        # By the dynamic linker, whatever the address at which it mapped the file.
         out = self.folder / "part"
         lib = pathlib.Path("/usr/arm-linux-gnueabihf/lib")
         self.record(out, lib / "ld-linux-armhf.so.3", "--library-path", lib, self.program, "3",

@@ -1,4 +1,4 @@
-"""What OpenCSD decodes of a recording, for tests: `trc_pkt_lister` of the Debian package libopencsd-bin."""
+"""OpenCSD's results for a recording, for tests: `trc_pkt_lister` of the Debian package libopencsd-bin."""
 import configparser
 import pathlib
 import re
@@ -39,8 +39,8 @@ def buffers(folder):
 
 
 def differences(folder):
-    """Compares every range that OpenCSD decodes, of every source, with a recording made with --truth. A text for each
-    source that differs."""
+    """Compares every range that OpenCSD decodes, for every source, with a recording made with --truth. Returns a text
+    for each source that differs."""
     wrong, expected, ids = [], dict(truth_file.sources(folder)), trace_ids(folder)
     for buffer, sources in buffers(folder).items():
         names = {ids[source]: source for source in sources}

@@ -1,4 +1,4 @@
-"""What tests of perf.data with CoreSight trace begin with: the program, and a folder with compiled programs."""
+"""Shared by tests of perf.data with CoreSight trace: the program, and a folder with compiled programs."""
 import pathlib
 import shutil
 import sys
@@ -32,7 +32,7 @@ class PerfCase(unittest.TestCase):
 
     @classmethod
     def build(cls, name, text, *options):
-        """The program of a text in C."""
+        """Compiles a program from a text in C."""
         (cls.folder / f"{name}.c").write_text(text)
         done = run(A64, "-O1", "-g", "-o", cls.folder / name, cls.folder / f"{name}.c", *options)
         assert done.returncode == 0, done.stderr

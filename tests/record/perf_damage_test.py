@@ -36,7 +36,7 @@ class Damage(PerfCase):
         return cls.folder / name
 
     def cut(self, size):
-        """A copy that lacks its end, with the truth beside it."""
+        """A copy without its end, with the truth beside it."""
         path = self.folder / "cut.data"
         path.write_bytes(self.data.read_bytes()[:size])
         shutil.copy(f"{self.data}.truth.txt", f"{path}.truth.txt")
@@ -54,7 +54,7 @@ class Damage(PerfCase):
                             ("pgo", "--for", "bolt", "-o", out), ("diff", self.data)):
                 with self.subTest(size=size, command=command):
                     done = self.waymark(command[0], path, *command[1:], status=3)
-                    # The place, and that something is missing; lines of doctor are broken.
+                    # The message names the place, and states that trace is missing; doctor breaks its lines.
                     said = " ".join((done.stdout + done.stderr).split())
                     self.assertRegex(said, rf"{path}: offset 0x[0-9a-f]+: (the file is cut|feature \d+: said to be)")
 
@@ -66,7 +66,7 @@ class Damage(PerfCase):
         done = self.waymark("pgo", path, "--for", "bolt", "-o", profile, status=3)
         self.assertIn("error: " + str(path), done.stderr)
         self.assertGreater(profile.stat().st_size, 0)
-        # An answers file of it says so, too.
+        # An answers file made from the capture states it, too.
         answers = self.folder / "cut.answers"
         self.waymark("answers", path, "-o", answers, status=3)
         self.assertIn("the file is cut", self.waymark("profile", answers, status=3).stdout)
@@ -120,7 +120,7 @@ class Damage(PerfCase):
         self.assertIn("--symdir", done.stderr)
 
     def large(self, megabytes):
-        """A file of one ring with so much trace: what a program ran, again and again."""
+        """A file with one ring and this amount of trace: the trace of a program, repeated."""
         path = self.record("one.data", "--unit", "ete", programs=("program",))
         records = PerfRecords(path)
         chunk, aux = records.of(AUXTRACE)[0], records.of(AUX)[0]
@@ -181,7 +181,7 @@ class Damage(PerfCase):
         self.assertEqual(done.returncode, 2, done.stderr)
 
     def test_threads_are_those_of_switch_records(self):
-        """Of an event that traces CPUs, AUX records name whoever ran when they were written."""
+        """With an event that traces CPUs, AUX records name the thread that ran when they were written."""
         records = PerfRecords(self.record("one.data", "--unit", "ete", "--context-id", "0", programs=("program",)))
         inherit = 2
         records.put_attr(0, 40, lambda flags: flags & ~inherit)
@@ -193,7 +193,7 @@ class Damage(PerfCase):
         records.records.insert(0, Record(SWITCH, 0, struct.pack("<2I3Q", pid, tid, 0, 0, 1)))
         records.write(path)
         self.assertRegex(self.waymark("verify", path).stdout, rf"thread {pid}/{tid}: equal\n")
-        # In a time when another thread ran too, the thread is unknown.
+        # At a time when another thread ran too, the thread is unknown.
         records.records.insert(0, Record(SWITCH, 0, struct.pack("<2I3Q", pid, tid + 1, 1, 0, 1)))
         self.waymark("profile", records.write(path), status=1)
 

@@ -60,7 +60,7 @@ INSERT AFTER .text;
 
 
 class Modules:
-    """A class for each instruction set; PREFIX and FLAGS of its compiler."""
+    """A class for each instruction set, with the PREFIX and FLAGS of its compiler."""
     FLAGS = ()
 
     @classmethod
@@ -99,7 +99,7 @@ class Modules:
         assert "not known" not in said, said
         assert cls.expected["mod_entry"] > 10000 and len(cls.expected_lines) > 5
         assert min(cls.expected[name] for name in ("mod_inside", "mod_other", "mod_seldom", "kernel_help")) > 100
-        # From here on the module's code is in its file alone.
+        # From here on only the module's file contains the module's code.
         cls.made(cls.PREFIX + "objcopy", "--remove-section", ".module", cls.program)
 
     @classmethod
@@ -127,7 +127,7 @@ class Modules:
                 if (row["file"] or "").endswith("module.c")}
 
     def as_module(self, name, earlier=0, features=()):
-        """The file with the module's code mapped by the kernel, from `earlier` bytes before it on."""
+        """The file, changed so that the kernel maps the module's code, from `earlier` bytes before it on."""
         records, found = PerfRecords(self.data), 0
         for number, record in enumerate(records.records):
             if record.kind != MMAP2 or not record.word(8) <= BASE < record.word(8) + record.word(16):
@@ -137,7 +137,7 @@ class Modules:
             trailer = body[64 + (end - 64) // 8 * 8 + 8:]
             first, length = record.word(8), record.word(16)
             padded = str(name).encode() + bytes(8 - len(str(name)) % 8)
-            # The rest of the program's own pages stays where it is.
+            # The remaining pages of the program stay where they are.
             self.assertEqual(first, BASE, "the module's code has pages of its own")
             records.records[number] = Record(MMAP, 1, struct.pack("<2I3Q", KERNEL, 0, first - earlier, length + earlier, 0)
                                              + padded + trailer)
@@ -154,7 +154,8 @@ class Modules:
                 self.assertEqual(self.lines(data, "--kallsyms", self.kallsyms), self.expected_lines)
 
     def test_where_nobody_knows_the_kernel(self):
-        """What the module does by itself is right; where its calls of the kernel lead is not known, and not made up."""
+        """Code inside the module is decoded correctly; the targets of its calls into the kernel are unknown, and are
+        not invented."""
         found, said = self.functions(self.as_module(self.module))
         for name, instructions in found.items():
             self.assertLessEqual(instructions, self.expected.get(name, 0), name)
@@ -162,7 +163,7 @@ class Modules:
         self.assertLess(found["mod_entry"], self.expected["mod_entry"])
         self.assertIn(f"where branches of {self.module} lead is not known", said)
         self.assertIn("--kallsyms", said)
-        # Each command that decodes takes it.
+        # Each command that decodes reads it.
         data, options = self.as_module(self.module), ("--kallsyms", self.kallsyms)
         self.assertNotIn("not known", self.waymark("flow", data, "--format", "summary", *options).stderr)
         self.assertIn("0 contradictions", self.waymark("doctor", data, *options).stdout)
@@ -188,7 +189,7 @@ class Modules:
                     found, _ = self.functions(self.as_module(name), "--symfs", root, "--kallsyms", self.kallsyms)
                     self.assertEqual(found, self.expected)
             file.unlink()
-        # By hand, and in a folder with symbols.
+        # Given by hand, and in a folder with symbols.
         given = ("--kallsyms", self.kallsyms, "--symfs", root)
         found, _ = self.functions(self.as_module("[mod_x]"), "--image", self.module, *given)
         self.assertEqual(found, self.expected)
@@ -203,7 +204,7 @@ class Modules:
         self.assertIn("mod-x.ko.xz", said)
 
     def test_place_by_simpleperf(self):
-        """Its feature 132 says how far into a module's memory the code begins: field 1 of field 7."""
+        """Its feature 132 states the offset at which code begins in a module's memory: field 1 of field 7."""
         path = str(self.module).encode()
         file = bytes([1 << 3 | 2, len(path)]) + path + b"\x10\x02" + bytes([7 << 3 | 2, 3, 1 << 3, 0x80, 0x20])
         places = {132: struct.pack("<I", len(file)) + file}
@@ -211,7 +212,8 @@ class Modules:
         self.assertEqual(self.functions(self.as_module(self.module, 0x1000, places))[0], expected)
 
     def test_place_by_the_file_alone(self):
-        """Code aligned to pages behind what the kernel fills with jumps: it begins a page into the module's memory."""
+        """Code that is aligned to pages, after the jumps that the kernel inserts: it begins one page into the module's
+        memory."""
         jumps, script, module = self.folder / "jumps.o", self.folder / "module.ld", self.folder / "paged" / "mod-x.ko"
         module.parent.mkdir()
         (self.folder / "jumps.s").write_text(
@@ -234,7 +236,8 @@ class Modules:
 
 
     def test_kallsyms_of_another_boot(self):
-        """The mapping says where the module was; functions of that kallsyms are elsewhere, and a warning states that."""
+        """The mapping states where the module was; that kallsyms has other addresses for its functions, and a warning
+        states that."""
         other = self.folder / "other_boot"
         self.write_kallsyms(other, lambda: 0x4000000)
         found, said = self.functions(self.as_module(self.module), "--kallsyms", other)

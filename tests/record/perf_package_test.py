@@ -62,7 +62,7 @@ class Packages(PerfCase):
 
     @classmethod
     def packed(cls, path, method):
-        """Writes a package with the libraries at whole pages; returns where each begins."""
+        """Writes a package with the libraries at whole pages; returns the offset of each."""
         begins = {}
         with zipfile.ZipFile(path, "w") as package:
             package.writestr("classes.dex", b"dex\n" * 2000, zipfile.ZIP_DEFLATED)
@@ -73,7 +73,7 @@ class Packages(PerfCase):
                 pad = -(before + 4) % PAGE
                 entry.extra = struct.pack("<HH", 0xd935, pad) + bytes(pad)
                 package.writestr(entry, contents)
-                # So that mappings of neighbours are not joined to one.
+                # A file between them, so that mappings of neighbours are not joined.
                 package.writestr(f"assets/{len(begins)}", bytes(3 * PAGE), zipfile.ZIP_STORED)
                 begins[name] = before + 4 + pad
         return begins
@@ -83,7 +83,7 @@ class Packages(PerfCase):
         return {row["function"]: row for row in json.loads(done.stdout)["rows"]}, done.stderr
 
     def renamed(self, change):
-        """The file with other names and offsets of what was mapped: change(name, offset in the package) → both."""
+        """The file with other names and offsets of mappings: change(name, offset in the package) → both."""
         records = PerfRecords(self.data)
         for record in records.of(MMAP2):
             body = bytes(record.body)
@@ -111,7 +111,7 @@ class Packages(PerfCase):
         self.assertNotIn("is not known", said)
         by_image = json.loads(self.waymark("profile", self.data, "--by", "image", "--format", "json").stdout)["rows"]
         self.assertLessEqual({"libhot.so", "libcold.so"}, {row["image"] for row in by_image})
-        # Lines too, and the same where simpleperf names the library.
+        # Lines too, and the same results if simpleperf names the library.
         lines = self.waymark("profile", self.data, "--by", "line").stdout
         self.assertIn("hot.c:1", lines)
         self.assertEqual(self.functions(self.as_simpleperf())[0], found)
@@ -145,7 +145,7 @@ class Packages(PerfCase):
             said = " ".join(self.waymark("info", data).stdout.split())
             self.assertIn("libhot.so is compressed in it, so it was not mapped from there", said)
             self.assertIn("--symdir", said)
-            # Cut, without a table of contents, and with a stored file that claims 2^32 - 2 bytes.
+            # A cut file, one without a table of contents, and one with a stored file that claims 2^32 - 2 bytes.
             claim = bytearray(whole)
             at = whole.rindex(b"lib/arm64-v8a/libcold.so") - 46
             self.assertEqual(whole[at:at + 4], b"PK\1\2")

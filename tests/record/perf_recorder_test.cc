@@ -88,7 +88,7 @@ protected:
         options.units = etm4::unit_factories()[ete ? 0 : 1];
         options.unit = options.units->defaults();
         options.unit.sync_bytes = 256;
-        // Every round has an address in the trace.
+        // Every iteration sends an address.
         options.unit.branch_broadcast = true;
         if (!options.per_thread) options.unit.context_id_bytes = 4;
         options.aarch64 = true;
@@ -100,7 +100,7 @@ protected:
         d.map(0x400000, 0x20000).thread(1, 100, 100);
         recorder_->definitions(d.words);
     }
-    /// 2 * `rounds` blocks, of 5 instructions each two.
+    /// 2 * `rounds` blocks; two blocks have 5 instructions together.
     void run(std::uint32_t thread, std::size_t rounds) {
         std::vector<std::uint32_t> chunk;
         for (std::size_t i = 0; i < rounds; ++i) chunk.insert(chunk.end(), {1, 2});
@@ -188,7 +188,7 @@ TEST_F(PerfRecording, OneEtrHasTheTraceOfAllCpus) {
     for (const perf::AuxRange& range : r.data.aux) {
         EXPECT_EQ(range.flags, 0U);
         EXPECT_EQ(range.bytes % coresight::frame_bytes, 0U);
-        // Read when it was half full, or soon after.
+        // The ring was read when it was half full, or soon after.
         EXPECT_LE(range.bytes, 8192U);
         empty += range.bytes == 0 ? 1U : 0U;
         bytes += range.bytes;
@@ -243,7 +243,7 @@ TEST_F(PerfRecording, ChildrenHaveTheBlocksAndMappingsOfTheirParents) {
     recorder_->definitions(Definitions().block(3, 0x400100, {nop, nop, nop, ret}).words);
     recorder_->execution(2, std::vector<std::uint32_t>{1, 3, 1, 3, exit_block, words::system_call});
     recorder_->execution(1, std::vector<std::uint32_t>{3, 1, 3, exit_block, words::system_call});
-    // Mapped again, it is reported again, and only then.
+    // If it is mapped again, it is reported again, and only then.
     const ProcessPart again = child;
     recorder_->definitions(Definitions().process(again).map(0x400000, 0x20000).words);
     recorder_->definitions(Definitions().process(again).unmap(0x400000, 0x1000).map(0x400000, 0x20000).words);

@@ -70,7 +70,7 @@ int main(void) {
 
 
 def truth(path):
-    """{tid: every range, in its order} of a recording made with --truth."""
+    """{tid: every range, in order} of a recording made with --truth."""
     text = pathlib.Path(f"{path}.truth.txt").read_text()
     return {int(name.split("/")[1]): list(truth_file.ranges(path.parent / file))
             for name, file in re.findall(r"^source (\S+) .* file (\S+)$", text, re.M)}
@@ -118,7 +118,7 @@ class Perf(unittest.TestCase):
         return data
 
     def test_a_recording_that_ended_before_its_program(self):
-        """The rest ran, and no command may say that it did not."""
+        """The rest ran, and no command may state that it did not."""
         program = self.small()
         for unit in ((), ("--unit", "spe", "--event", "arm_spe/period=256/")):
             for limit, strict in ((), 0), (("--limit", "3000"), 1):
@@ -156,7 +156,7 @@ class Perf(unittest.TestCase):
         return dict(found)
 
     def anonymous(self, data):
-        """Code of no file, which perf cannot read: QEMU's trampoline after a signal."""
+        """Code that belongs to no file, which perf cannot read: QEMU's trampoline after a signal."""
         text = self.perf("script", "-i", data, "--show-mmap-events").stdout
         return [range(int(start, 16), int(start, 16) + int(size, 16))
                 for start, size in re.findall(r"MMAP2 \S+ \[(0x[0-9a-f]+)\((0x[0-9a-f]+)\) .* //anon$", text, re.M)]
@@ -255,7 +255,7 @@ class Perf(unittest.TestCase):
         for options in ((), ("--core", "cortex-a9", "--cycle-accurate"), ("--branch-broadcast",)):
             with self.subTest(options=options):
                 self.compare(self.record(self.small(32), "--unit", "ptm", *options))
-        # perf 6.1 prints a block of version 0 as it is, but decodes it as an ETMv3's.
+        # perf 6.1 prints a block of version 0 unchanged, but decodes it as a block of an ETMv3.
         data = self.record(self.small(32), "--unit", "ptm", "--info-version", "0")
         text = self.perf("report", "-D", "-i", data).stdout
         self.assertRegex(text, r"Header version\s+0\n.*num cpus\s+800000004\n\s+Snapshot\s+0\n"
@@ -285,12 +285,12 @@ class Perf(unittest.TestCase):
         self.compare(data)
         comms = re.findall(r"COMM exec: (\S+):", self.perf("script", "-i", data, "--show-task-events").stdout)
         self.assertEqual(comms, ["small64-60", "small64-80", "small64-60"])
-        # doctor decodes each process with the program that lay at the address.
+        # doctor decodes each process with the program that was mapped at the address.
         done = run(WAYMARK, "doctor", data, "--strict")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_losses(self):
-        """What is left of the trace is of what executed, and the records say what is not."""
+        """The remaining trace shows code that executed, and the records state which part is missing."""
         program = self.compile(A64, "threads", "threads64", "-lpthread")
         size, count = 8192, collections.Counter
         for sink, loss, flags in (("etr", "late", "0x1"), ("trbe", "late", "0x108"), ("etr", "snapshot", "0x2"),
@@ -319,7 +319,7 @@ class Perf(unittest.TestCase):
                     self.assertIn(b"\xff\xff\xff\x7f" * 4, data.read_bytes())
 
     def test_strobing(self):
-        """The unit traces in bursts; what it traces is what executed, and the rest is not called lost."""
+        """The unit traces in bursts; the traced code executed, and the rest is not called lost."""
         count = collections.Counter
         for options in (("--unit", "ete"), ("--unit", "etmv4")):
             with self.subTest(options=options):
@@ -347,7 +347,7 @@ class Perf(unittest.TestCase):
                           " ".join((done.stdout + done.stderr).split()), command)
         for command in (["flow"], ["coverage"], ["profile"]):
             self.assertEqual(run(WAYMARK, *command, data, "--strict").returncode, 1, command)
-        # Counts of bursts are estimates, and have no other word.
+        # Counts of bursts are estimates, and are never called otherwise.
         for command in (["profile"], ["profile", "--by", "block"], ["branches"], ["loops"], ["coverage"]):
             self.assertNotIn("lower bound", run(WAYMARK, *command, data).stdout, command)
         seen = collections.Counter()
@@ -356,13 +356,13 @@ class Perf(unittest.TestCase):
             for name in ("not executed", "not observed"):
                 seen[name] += int(row[f"instructions {name}"] or 0)
         self.assertEqual(seen["not executed"], 0)
-        # Two recordings of one program do not differ beyond what their bursts can tell.
+        # Two recordings of one program differ by no more than their bursts can show.
         self.assertEqual(run(WAYMARK, "diff", data, data, "--threshold", "0").returncode, 0)
         rows = list(csv.DictReader(run(WAYMARK, "profile", data, "--format", "tsv").stdout.splitlines(), delimiter="\t"))
         self.assertTrue(all(float(row["share_low"]) <= float(row["share"]) <= float(row["share_high"]) for row in rows))
 
     def test_borders_of_ranges_are_no_gaps(self):
-        """Nothing is lost where AUX ranges meet, so nothing is called so."""
+        """No trace is lost where AUX ranges meet, and none is reported as lost."""
         program = self.compile(A64, "threads", "threads64", "-pthread")
         for options in (("--unit", "etmv4"), ("--unit", "ete"), ("--unit", "etmv4", "--sink", "trbe"),
                         ("--unit", "ete", "--per-thread")):

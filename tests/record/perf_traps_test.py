@@ -30,7 +30,7 @@ RAW, OVERWRITE, INHERIT = 0x100, 2, 2
 
 
 def registers(records):
-    """The record AUXTRACE_INFO, and where the first register of each block of ETMv4 or ETE lies in it."""
+    """The record AUXTRACE_INFO, and the offset of the first register in each block of ETMv4 or ETE."""
     info = records.of(AUXTRACE_INFO)[0]
     version, count = info.word(8), info.word(16) & 0xffffffff
     assert version >= 1
@@ -48,7 +48,7 @@ class Traps(PerfCase):
         cls.recordings = {}
 
     def recording(self, *options):
-        """Its records; small buffers, so that there are several ranges."""
+        """The file's records; with small buffers, so that there are several ranges."""
         if options not in self.recordings:
             path = self.folder / f"recording{len(self.recordings)}.data"
             done = run(WAYMARK, "record", "--as", "perf", "-o", path, *options, "--", self.program)
@@ -69,7 +69,7 @@ class Traps(PerfCase):
                 {p["kind"]: p for p in json.loads(info.stdout).get("peculiarities", [])})
 
     def check(self, records, kind, found, status=0):
-        """Both name the trap, with the same words and what to do."""
+        """Both commands name the trap, with the same words and the same advice."""
         path = records.write(self.folder / "edited.data")
         doctor, info = self.findings(path, status)
         self.assertIn(kind, doctor)
@@ -83,7 +83,7 @@ class Traps(PerfCase):
         return doctor[kind]
 
     def test_files_as_perf_writes_them(self):
-        """Usual properties are not reported, and a file taken apart and put together is the same file."""
+        """Usual properties are not reported, and a file that is taken apart and put together again is unchanged."""
         for options in (("--unit", "etmv4", "--sink", "trbe"), ("--unit", "ete"), ("--unit", "etmv4", "--per-thread")):
             with self.subTest(options=options):
                 records = self.recording(*options)
@@ -115,7 +115,7 @@ class Traps(PerfCase):
                 records = self.formatted()
                 last = records.of(HARDWARE_ID)[-1]
                 last.put(0, change(last.word(0)))
-                # At the end: it counts wherever it is.
+                # The record at the end: it applies wherever it stands.
                 records.records.remove(last)
                 records.records.append(last)
                 self.check(records, "hardware-ids", found)
@@ -133,7 +133,7 @@ class Traps(PerfCase):
         finding = self.check(records, "no-context-ids", "context IDs were not traced")
         self.assertEqual(finding["severity"], "note")
         self.assertIn("the thread of each AUX range is that of its record", finding["cause"])
-        # Of an event that traces CPUs, AUX records do not say it.
+        # With an event that traces CPUs, AUX records do not show the thread.
         records.put_attr(0, 40, lambda flags: flags & ~INHERIT)
         finding = self.check(records, "no-context-ids", "context IDs were not traced")
         self.assertEqual(finding["severity"], "warning")
@@ -141,7 +141,7 @@ class Traps(PerfCase):
 
     def test_4_container(self):
         """The metadata promise IDs that the kernel did not trace."""
-        # perf records no IDs for a thread alone; its ring as that of a CPU.
+        # perf records no IDs for a single thread: its ring looks like a CPU's ring.
         records = self.formatted("--per-thread")
         info, places = registers(records)
         for at in places:
@@ -161,7 +161,7 @@ class Traps(PerfCase):
 
     def test_5_split_records(self):
         records = self.formatted()
-        # Two halves of a TIME_CONV, which is there already.
+        # Two halves of a TIME_CONV record that the file already contains.
         whole = records.of(TIME_CONV)[0].encode()
         halves = [Record(32772, 0, half) for half in (whole[:16], whole[16:])]
         records.records += [*halves, Record(32773, 0, b"")]
@@ -237,7 +237,7 @@ class Traps(PerfCase):
             self.assertIn("nothing decoded: ", done.stderr)
 
     def test_13_trace_taken_out(self):
-        """As perf inject leaves a file: neither AUXTRACE_INFO nor trace."""
+        """A file as perf inject leaves it: neither AUXTRACE_INFO nor trace."""
         records = self.formatted()
         records.records = [r for r in records.records if r.kind not in (AUX, AUXTRACE, AUXTRACE_INFO)]
         records.records.append(Record(SAMPLE, 2, bytes(56)))
@@ -253,7 +253,8 @@ class Traps(PerfCase):
             self.assertIn(findings["no-trace"]["found"], done.stderr)
 
     def test_what_is_missing_is_said_with_the_remedy(self):
-        """Records that were lost, and a file that perf did not finish: cause and remedy, from every command alike."""
+        """Lost records, and a file that perf did not finish: every command states cause and remedy in the same
+        words."""
         def without(kind, all_but=0, options=()):
             records = self.recording("--unit", "ete", *options)
             kept = records.of(kind)[:all_but]
@@ -334,7 +335,7 @@ class Traps(PerfCase):
     @unittest.skipUnless(ctypes.util.find_library("debuginfod"),
                          "no libdebuginfod.so: install the Debian package libdebuginfod1")
     def test_server_that_is_silent(self):
-        """A debuginfod server that takes the question and says nothing is given up, with a word."""
+        """A debuginfod server that accepts the request and does not answer is given up, with a message."""
         path = self.recording("--unit", "ete").write(self.folder / "edited.data")
         hidden = self.folder / "elsewhere"
         self.program.rename(hidden)
@@ -349,7 +350,8 @@ class Traps(PerfCase):
             hidden.rename(self.program)
 
     def test_missing_image(self):
-        """All say its name, build ID, what it costs and where to put it; a file put there is found."""
+        """All commands state its name, its build ID, the consequences and where to put it; a file put there is
+        found."""
         path = self.recording("--unit", "ete").write(self.folder / "edited.data")
         hidden = self.folder / "elsewhere"
         self.program.rename(hidden)

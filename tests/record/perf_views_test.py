@@ -42,7 +42,7 @@ class Views(PerfCase):
         return data
 
     def ranges(self, *options):
-        """(thread, start, end) of the ranges that flow shows, in its order."""
+        """(thread, start, end) of the ranges that flow shows, in order."""
         text = self.waymark("flow", self.data, "--format", "tsv", *options).stdout
         rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
         return [(int(re.search(r"CID=(0x[0-9a-f]+)", row["context"])[1], 16), row["start"], row["end"])
@@ -108,7 +108,7 @@ class Views(PerfCase):
         self.assertEqual(self.ranges("--time", f"0..{last + 1:.6f}"), everything)
 
     def test_time_of_ranges(self):
-        """Without timestamps whole AUX ranges count."""
+        """Without timestamps, complete AUX ranges count."""
         data = self.record("ranges.data", "--unit", "ete", "--cpus", "1", "--aux-buffer", "8")
         error = self.waymark("flow", data, "--time", "99999..", status=2).stderr
         first, last = map(float, re.search(r"It goes from (\S+) to (\S+?)\.?\s", error + " ").groups())
@@ -121,7 +121,7 @@ class Views(PerfCase):
         self.assertTrue(0 < half < whole, (half, whole))
 
     def test_offsets_are_places_in_the_trace(self):
-        """Not in the perf.data file (docs/perf-data.md)."""
+        """Offsets are not offsets in the perf.data file (docs/perf-data.md)."""
         data = self.record("offsets.data", "--unit", "ete", "--cpus", "1", "--aux-buffer", "8")
         first = next(line for line in self.waymark("packets", data).stdout.splitlines() if line[:1] == " ")
         self.assertEqual(first.split()[:1], ["0x0"], first)
@@ -152,8 +152,8 @@ class Views(PerfCase):
             error = self.waymark(command, self.data, "--kernel", status=1).stderr
             self.assertRegex(error, r"nothing decoded: none of the [\d,]+ ranges that ran is of kernel code\. They are: "
                                     r"[\d,]+ of \S+\[\d+\], \S+, user code")
-        # Per thread there are no context IDs, but rings of threads; where there are neither, and the event traced
-        # CPUs, the thread is unknown.
+        # Recordings of threads have no context IDs, but a ring for each thread; without both, in a recording of CPUs,
+        # the thread is unknown.
         per_thread = self.record("thread.data", "--unit", "ete", "--per-thread")
         self.waymark("profile", per_thread, "--thread", "worker1")
         records = PerfRecords(per_thread)
@@ -215,9 +215,9 @@ class Views(PerfCase):
                 self.waymark("report", data, "-o", self.folder / "report.html")
 
     def test_snapshot_has_the_trace_alone(self):
-        """Not the whole file, in which the rings are parts."""
+        """The snapshot contains the trace, not the whole file, whose rings would be parts."""
         snapshot, data = self.folder / "alone", self.folder / "alone.data"
-        # One process: several have other code at the same addresses, which a snapshot cannot hold.
+        # One process: several processes have different code at the same addresses, which a snapshot cannot contain.
         self.waymark("record", "--as", "perf", "-o", data, "--cpus", "2", "--", self.folder / "threads")
         self.waymark("doctor", data, "--write-snapshot", snapshot)
 

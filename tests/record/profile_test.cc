@@ -211,7 +211,7 @@ TEST_F(ProfilerTest, AnInstructionWithoutItsAccessDidNotComplete) {
     EXPECT_EQ(p.classes[static_cast<std::size_t>(isa::A64Class::store)], 0U);
 }
 
-/// A program in which each operation that is chosen waits for memory, with `barrier` in its loop.
+/// A program in which each chosen operation waits for memory, with `barrier` in its loop.
 Profiled with_barrier(std::uint32_t barrier, Profiler& profiler) {
     Chunks chunks;
     chunks.thread(1, 100);
@@ -253,7 +253,7 @@ TEST_F(ProfilerTest, ThreadsMeetInTheModel) {
     for (std::uint32_t i = 0; i < 20; ++i) {
         const std::uint32_t thread = 1 + i % 2;
         std::vector<std::uint32_t> words;
-        // As full as the plugin makes them: more may follow, so the recorder waits for the thread.
+        // Chunks are as full as the plugin makes them: more may follow, so the recorder waits for the thread.
         while (words.size() + 5 <= Chunk::capacity) {
             words.push_back(1);
             Chunks::access(words, 0, data + thread * 8);
@@ -271,7 +271,7 @@ TEST_F(ProfilerTest, ThreadsMeetInTheModel) {
         peers += record.data_source == 0x9 ? 1 : 0;
         second += record.context_el2 == 101 ? 1 : 0;
     }
-    // A thread runs about a dozen rounds before the other's turn.
+    // A thread runs about a dozen iterations before the other thread's turn.
     EXPECT_GT(peers, records.size() / 40);
     EXPECT_GT(second, records.size() / 3);
     EXPECT_EQ(capture::perf::streams(perf).size(), 2U);

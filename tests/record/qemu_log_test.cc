@@ -47,7 +47,7 @@ TEST(QemuLog, WhatQemuHandlesItselfIsNoException) {
     ASSERT_EQ(entries.size(), 1U);
     EXPECT_EQ(entries[0].exception, std::nullopt);
     EXPECT_TRUE(entries[0].thumb);
-    EXPECT_TRUE(entries[0].ns);  // no EL3: neither is known
+    EXPECT_TRUE(entries[0].ns);  // no EL3: neither security state is known
 }
 
 TEST(QemuLog, ProcessorsAreKeptApart) {
@@ -69,7 +69,8 @@ TEST(QemuLog, WhatItCannotReadGivesNothing) {
     EXPECT_EQ(read(std::string(100000, 'x') + "\n" + interrupt).size(), 1U);
 }
 
-// In QEMU 7.2's format: an instruction's own signal is queued first, another's comes from the host.
+// In QEMU 7.2's format: a signal that an instruction causes is queued first, a signal from another process comes from
+// the host.
 TEST(SignalLog, RaisedAndSent) {
     SignalLog log;
     std::vector<LoggedSignal> found;

@@ -35,7 +35,7 @@ TEST_F(RecordedProgram, AddressesAndSymbols) {
     EXPECT_EQ(code_place("main", "start-at", fixed, false)->text(), "main");
     const std::string anywhere = program({.type = ET_DYN});
     EXPECT_NE(error_of(address_of("main", "mark", anywhere)).find("position-independent"), std::string::npos);
-    // Its address is known once it is mapped.
+    // Its address is known only after it is mapped.
     const auto later = code_place("main", "start-at", anywhere, false);
     ASSERT_TRUE(later.has_value());
     EXPECT_FALSE(later->address().has_value());
@@ -50,7 +50,7 @@ TEST_F(RecordedProgram, RangesAreAddressesOrFunctions) {
     const auto function = code_range("main", "view-range", fixed, false);
     ASSERT_TRUE(function.has_value());
     EXPECT_EQ(function->first.bytes(), 16U);
-    // The minus in an operator's name is no separator.
+    // The minus in an operator's name is not a separator.
     const auto minus = code_range("operator-(A, A)", "view-range", fixed, false);
     ASSERT_TRUE(minus.has_value()) << minus.error().message;
     EXPECT_EQ(minus->first.address()->value, 0x8030U);

@@ -17,7 +17,7 @@ using support::Definitions;
 
 constexpr std::uint32_t nop = 0xe320f000, svc = 0xef000000, bx_lr = 0xe12fff1e, mov_1 = 0xe3a00001;
 
-/// A recorder of PTMs.
+/// A recorder for PTMs.
 Result<std::unique_ptr<Recorder>> create(RecorderOptions options) {
     options.units = &pft::unit_factory();
     options.unit = options.units->defaults();
@@ -29,7 +29,7 @@ struct Source {
     flow::Totals totals;
 };
 
-/// `part`: the capture says that the run went on.
+/// `part`: the capture states that the run went on.
 std::vector<Source> decode(const std::filesystem::path& folder, bool part = false) {
     auto capture = capture::read_snapshot(folder);
     EXPECT_TRUE(capture.has_value());
@@ -117,7 +117,7 @@ TEST(Recorder, StopsWhereCodeChangesTooOften) {
     expect_equal(folder.path(), 4, true);
 }
 
-// A system's processor: a branch, an interrupt behind it, the handler, and back.
+// A system's processor: a branch, an interrupt after it, the handler, and the return.
 TEST(Recorder, InterruptsOfASystem) {
     const TemporaryFolder folder;
     auto recorder = create({.folder = folder.path(), .truth_ranges = true, .system = true});

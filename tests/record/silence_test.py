@@ -96,7 +96,7 @@ class Silence(unittest.TestCase):
         return {f["field"]: f["effect"] for f in found}, done.stdout
 
     def left(self, out, registers):
-        """The description of the unit as it was left, and the empty buffer."""
+        """The description of the unit after the run, and the empty buffer."""
         device = next(path for path in out.glob("*.ini") if "class=trace_source" in path.read_text())
         text = device.read_text()
         for name, value in registers.items():
@@ -148,7 +148,7 @@ class Silence(unittest.TestCase):
         self.assertIn("PMSLATFR_EL1.MINLAT", found, text)
 
     def test_counters(self):
-        """DPU: tracing never turned on, a buffer that cannot be, and trace for the Nexus interface alone."""
+        """DPU: tracing never turned on, an impossible buffer, and trace for the Nexus interface only."""
         buffer = "DP_TSA 0x20000000\nDP_TEA 0x20000fe0\nDP_TW {}\n"
         for program, field in ((buffer.format("0x20000000") + "DP_TC TMODE=FLOW\n", "DP_TC.EN"),
                                (buffer.format("0x30000000") + "DP_TC TMODE=FLOW EN=1\n", "DP_TW"),

@@ -64,7 +64,7 @@ def account(folder):
 
 
 def sources(frames):
-    """Bytes by ID, and for each trigger mark how many bytes each ID had before it."""
+    """Bytes by ID, and for each trigger mark the number of bytes that each ID had before it."""
     out, marks, current = {}, [], None
     for at in range(0, len(frames), 16):
         frame = frames[at:at + 16]
@@ -143,12 +143,13 @@ class Sinks(unittest.TestCase):
                 held, marks = sources(frames)
                 self.assertEqual(len(marks), 1)
                 there = bytes(held[0x10])
-                # Before the first ID of a wrapped buffer bytes are nobody's.
+                # Before the first ID of a wrapped buffer, bytes belong to no source.
                 self.assertGreater(len(there), size // 2)
                 place = whole.find(there)
                 self.assertGreaterEqual(place, 0, "not a part of the whole trace")
                 self.assertEqual(whole.find(there, place + 1), -1)
-                # The mark comes before the unit's own packet, which follows the waiting atoms and the branch out of `fault`.
+                # The mark precedes the unit's own packet, which follows the waiting atoms and the branch out of
+                # `fault`.
                 before = place + marks[0].get(0x10, 0)
                 self.assertIn(0x0c if UNITS[unit] == "arm" else 0x71, whole[before:before + 12])
                 registers = self.registers(folder)
@@ -180,7 +181,7 @@ class Sinks(unittest.TestCase):
                 run(WAYMARK, "export", folder, "--to", "sqlite", "-o", tables)
                 database = sqlite3.connect(tables)
                 self.assertEqual(database.execute("SELECT count(*) FROM marks WHERE kind = 'trigger'").fetchone(), (1,))
-                # After 300 of 400 rounds.
+                # The trigger comes after 300 of 400 rounds.
                 (time,) = database.execute("SELECT begin_time FROM marks WHERE kind = 'trigger'").fetchone()
                 (end,) = database.execute("SELECT max(end_time) FROM slices").fetchone()
                 self.assertTrue(0.7 < time / end < 0.8, (time, end))
@@ -189,7 +190,7 @@ class Sinks(unittest.TestCase):
                 database.close()
 
     def test_the_trigger_stays_however_much_comes_after_it(self):
-        # As much as comes after `fault`.
+        # The largest --stop-after-trigger that a buffer permits: the mark of the trigger stays.
         for size in 256, 512:
             for unit, sink in ("ptm", "etb"), ("etmv4", "tmc-etr"), ("ete", "tmc-etf"):
                 with self.subTest(size=size, unit=unit, sink=sink):
@@ -201,7 +202,7 @@ class Sinks(unittest.TestCase):
                                                                           size - 28, status=2)[1])
 
     def test_components_before_the_buffer(self):
-        """Funnel, replicator and cross triggers are devices of the snapshot, with what was programmed."""
+        """Funnel, replicator and cross triggers are devices of the snapshot, with their programming."""
         folder, _ = self.record("path", "etmv4", "--sink", "tmc-etb:2048", "--trigger-at", "fault", "--sync", 256)
         links = {}
         for device in folder.glob("link_*.ini"):
@@ -220,7 +221,7 @@ class Sinks(unittest.TestCase):
         self.assertIn("It passes triggers on.", run(WAYMARK, "explain", cti))
 
     def test_scatter_list(self):
-        """Pages anywhere in memory hold what one piece of memory holds."""
+        """Pages anywhere in memory contain the same trace as one piece of memory."""
         options = ("--trigger-at", "fault", "--sync", 256, "--stop-after-trigger", 1024)
         plain, _ = self.record("in-one-piece", "ptm", "--sink", "tmc-etr:8192", *options)
         pages, _ = self.record("in-pages", "ptm", "--sink", "tmc-etr:8192", "--scatter-list", *options)
@@ -254,7 +255,7 @@ class Sinks(unittest.TestCase):
             folder, said = self.record(f"runs-on-{unit}", unit, "--sink", "tmc-etb", "--trigger-at", "fault")
             self.assertIn("bytes came after it", said)
             self.assertNotIn("the trace buffer stopped", said)
-            # A buffer that was stopped at the end is no finding.
+            # A buffer that was stopped at the end causes no finding.
             self.assertNotIn("sink-register", run(WAYMARK, "doctor", folder))
             # PROGRAM calls it 400 times.
             _, said = self.record(f"often-{unit}", unit, "--sink", "tmc-etb", "--trigger-at", "mixed")
@@ -266,7 +267,7 @@ class Sinks(unittest.TestCase):
                                    status=1)
         self.assertIn("--stop-after-trigger: the trigger never came: execution never reached never; nothing stopped the trace "
                       "buffer, so it holds the end of the run", said)
-        # The recording is whole, so another beginning would not help.
+        # The recording is complete, so another beginning would not help.
         self.assertNotIn("was to begin at main", said)
         self.assertEqual(self.registers(folder)["STS"] & 2, 0)
         doctor = run(WAYMARK, "doctor", folder)
@@ -275,7 +276,7 @@ class Sinks(unittest.TestCase):
         self.assertIn("equal, as far as the buffer kept it", run(WAYMARK, "verify", folder))
 
     def test_registers_alone_state_what_the_buffer_lacks(self):
-        """Captures of other tools have the registers of the trace buffer, and nothing else about the run."""
+        """Captures of other tools have the registers of the trace buffer, but no other facts about the run."""
         for name, options, reason, status in (
                 ("wrapped", (), "overwritten", 0), ("stopped", ("--stop-after-trigger", 64), "after end", 0)):
             with self.subTest(name):
@@ -293,7 +294,7 @@ class Sinks(unittest.TestCase):
                 self.assertNotIn(reason, [row["reason"] for row in account(folder)])
 
     def test_the_first_trigger_stays_where_code_changed_after_it(self):
-        """The changed code begins a buffer of its own, which has a trigger too."""
+        """The changed code begins a separate buffer, which has a trigger too."""
         program = self.folder / "changing"
         source = self.folder / "changing.c"
         source.write_text(PROGRAM.replace("int main(void) {", r"""
@@ -311,7 +312,7 @@ int main(void) {
                    self.folder / "changing.out", "--", program)
         self.assertIn("in 2 buffers since code changed 1 time", said)
         before = re.search(r"the first of 2 triggers came after ([\d,]+) bytes? of frames", said)
-        # The second came after 300 calls of mixed.
+        # The second buffer begins after 300 calls of mixed.
         self.assertLess(int(before[1].replace(",", "")), 100)
 
     def test_too_little_after_the_trigger(self):
@@ -358,7 +359,7 @@ int main(void) {
                 self.assertIn(words, self.record("refused", "ptm", *options, status=2)[1])
         self.assertIn("--sink-registers /nowhere: cannot be read",
                       self.record("refused", "ptm", "--sink", "etb", "--sink-registers", "/nowhere", status=3)[1])
-        # The default for AArch64 is ete; the message names what takes it.
+        # The default for AArch64 is ete; the message names the units that support the option.
         refused = self.record("refused", "ete", "--authentication", "NIDEN=0", status=2)[1]
         self.assertIn("so NIDEN and DBGEN change nothing", refused)
         self.assertRegex(refused, r"--unit ptm or --unit etmv3 or --unit etmv4 obeys NIDEN")
@@ -385,14 +386,14 @@ int main(void) {
                 for command in "profile", "doctor":
                     self.assertRegex(" ".join(run(WAYMARK, command, folder).split()),
                                      rf"not traced: .*\({reason}, {instructions:,} instructions, {hidden:,} ranges\)")
-                # What ran is what is traced without the signals.
+                # The same code is traced as without the signals.
                 whole, _ = self.record(f"open-{unit}", unit, "--force")
                 ran = [sum(r["instructions"] or 0 for r in account(f) if r["reason"] in ("decoded", "filtered"))
                        for f in (folder, whole)]
                 self.assertTrue(abs(ran[0] - ran[1]) <= 4, ran)
         folder, said = self.record("closed", "ptm", "--authentication", "NIDEN=0", status=1)
         self.assertIn("none of which the unit was permitted to trace (NIDEN=0)", said)
-        # What the unit was programmed to leave out is no matter of permission: before `quiet` and after it.
+        # Code that the unit was programmed to leave out, before and after `quiet`, is not a matter of permission.
         hidden = {}
         for name, options in (("all", ()), ("part", ("--exclude-range", "mixed")), ("other", ("--view-range", "loud"))):
             for unit in ("ptm", "etmv4"):
@@ -402,9 +403,9 @@ int main(void) {
                 hidden[name, unit] = int(told[1].replace(",", "")) if told else 0
         for unit in ("ptm", "etmv4"):
             self.assertEqual(hidden["other", unit], 0)
-            # Of a round in `main`, each of 40 rounds in `mixed` is left out.
+            # In each round of `main`, all of the 40 rounds in `mixed` are left out.
             self.assertTrue(100 <= hidden["part", unit] < hidden["all", unit] / 4, hidden)
-        # A symbol that nothing reached is named, as for --start-at.
+        # A symbol that execution never reached is named, as for --start-at.
         for unit in UNITS:
             _, said = self.record(f"unreached-{unit}", unit, "--unit-power", "off@never", "--trigger-at", "never")
             self.assertIn("--unit-power off@never: execution never reached it; the signal did not change there", said)
@@ -415,7 +416,7 @@ int main(void) {
         self.assertIn("the unit was not permitted (NIDEN=0) to trace", said)
         # Invasive debug permits it too.
         self.record("open", "ptm", "--authentication", "NIDEN=0,DBGEN=1")
-        # Secure state alone; a Linux program is Non-secure.
+        # Only Secure state is permitted; a Linux program is Non-secure.
         _, said = self.record("secure", "ete", "--authentication", "SPNIDEN=0")
         self.assertNotIn("on purpose", said)
 

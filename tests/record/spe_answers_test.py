@@ -20,7 +20,7 @@ COMPILER = "aarch64-linux-gnu-gcc"
 
 
 def line_of(program, text):
-    """The number of the line of a program's source that holds `text`."""
+    """The number of the line that contains `text` in a program's source."""
     lines = (SOURCE / f"tests/data/spe/{program}.c").read_text().splitlines()
     found = [i for i, line in enumerate(lines, 1) if text in line]
     assert len(found) == 1, (program, text, found)
@@ -126,7 +126,7 @@ class Answers(unittest.TestCase):
         self.assertNotIn("alone", text)
         self.assertIn("false sharing of together\n", text)
         variables = {(row["line"], row["variable"]) for row in self.rows("sharing", data)}
-        # Threads also share unnamed lines of the C library, such as one that an ending thread leaves for join.
+        # Threads also share unnamed lines of the C library, such as a line that an ending thread leaves for join.
         self.assertEqual(sorted(name for _, name in variables if name), ["together", "together+0x8"])
 
     def test_false_sharing(self):
@@ -166,7 +166,7 @@ class Answers(unittest.TestCase):
         self.assertIn("ADDRESS", run(WAYMARK, "packets", data, "--type", "ADDRESS").stdout)
 
     def test_accesses_of_vectors(self):
-        """Which accesses of SVE have an address is QEMU's choice; those that have none are counted and said."""
+        """QEMU chooses which accesses of SVE have an address; the others are counted and reported."""
         place = self.folder / "vectors"
         place.mkdir()
         program, data = place / "vectors", place / "perf.data"
@@ -253,9 +253,9 @@ class Answers(unittest.TestCase):
             self.assertRegex(done.stderr, r"error: .*samples")
 
     def test_instructions_are_those_of_objdump(self):
-        """Mnemonics and operands of every instruction that was sampled, against another disassembler."""
+        """Mnemonics and operands of every sampled instruction, compared with another disassembler."""
         def plain(text):
-            """Without comments and names of places; numbers as decimal digits, numbers of places too."""
+            """Without comments and names of places; numbers, and numbers of places, as decimal digits."""
             text = re.sub(r"\s*(//|<).*", "", text.replace("\t", " "))
             text = re.sub(r"\blo\b", "cc", re.sub(r"\bhs\b", "cs", text))  # two names of a condition
             mnemonic, _, operands = text.partition(" ")
@@ -344,7 +344,7 @@ class Answers(unittest.TestCase):
         self.assertIn("__tunables_init", self.answer("report", data, "--symfs", self.folder / "nothing",
                                                        "--debug-dir", self.folder / "debug", "--limit", "0"))
 
-        # Another program at that path is not the one that ran.
+        # Another program at that path is not the program that ran.
         shutil.copy(self.record("branch", 256).parent / "branch", by_name / "hello")
         wrong = run(WAYMARK, "spe", "report", data, "--symfs", by_name)
         self.assertIn("build ID", wrong.stderr)

@@ -47,7 +47,7 @@ class Stimuli(unittest.TestCase):
         return [dict(zip(lines[0], line)) for line in lines[1:]], done.stdout
 
     def test_every_view(self):
-        """Each view reads each example: with an answer, or with a reason."""
+        """Each view reads each example, and gives an answer or a reason."""
         for name in ("task", "flow", "sample", "edca5", "user"):
             out = self.made(name)
             for view in VIEWS:
@@ -76,7 +76,7 @@ class Stimuli(unittest.TestCase):
         self.assertEqual(len(self.entries(self.made("user"), "USER-DATA")), 3)
 
     def test_same_bytes(self):
-        """Long stretches at once, and cycle by cycle."""
+        """Long stretches in one step, and cycle by cycle."""
         program = EXAMPLES / "flow.program"
         stretched, stepped = self.folder / "a.txt", self.folder / "b.txt"
         body = "item call 0x1010 0x2000\ncycle\n{}item return 0x2060 0x1014\ncycle\n"
@@ -87,7 +87,7 @@ class Stimuli(unittest.TestCase):
         self.assertEqual((self.folder / "a/vtb.bin").read_bytes(), (self.folder / "b/vtb.bin").read_bytes())
 
     def test_dump(self):
-        """A dump of registers and of the buffer becomes a folder that shows the same."""
+        """A dump of registers and of the buffer becomes a folder with the same results."""
         out = self.made("flow")
         registers = (out / "dpu.ini").read_text().split("[registers]\n")[1].split("\n\n")[0]
         (self.folder / "registers.txt").write_text(registers.replace("=", " ") + "\n")
@@ -106,7 +106,7 @@ class Stimuli(unittest.TestCase):
         self.assertIn("it has 100 bytes", done.stderr)
 
     def test_repeats(self):
-        """Nested, beside each other, empty, and never: as the same steps written out."""
+        """Repeats that are nested, beside each other, empty, and never run: equal to the same steps written out."""
         turn = "item call 0x1010 0x2000\ncycle DC_HIT=1\ncycles 20 DC_HIT=7\nitem return 0x2060 0x1014\ncycle\n"
         nested, plain = self.folder / "a.txt", self.folder / "b.txt"
         nested.write_text(f"repeat 2\nrepeat 3\n{turn}end\nrepeat 1\ncycles 5\nend\nrepeat 0\nrepeat 2\n{turn}end\nend\n"
@@ -145,7 +145,7 @@ class Stimuli(unittest.TestCase):
         self.assertFalse(out.exists())
 
     def test_next_run(self):
-        """A run that fails leaves nothing that keeps the next from its folder, new or empty."""
+        """A run that fails leaves no file that prevents the next run in its folder, new or empty."""
         large = self.folder / "large.program"
         large.write_text("DP_TSA 0x20000000\nDP_TEA 0x40000000\nDP_TW 0x20000000\nDP_TC TMODE=TASK EN=1\n")
         bad = self.folder / "bad.txt"
@@ -161,7 +161,7 @@ class Stimuli(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_mistakes(self):
-        """Each is named with its line."""
+        """Each mistake is named with its line."""
         for text, said in (("cycles 5 NOTHING=1\n", "line 1: 'NOTHING' is not an event"),
                            ("item call 0x10\ncycle\n", "line 1: item call has 1 number"),
                            ("item mark 0x10\ncycles 5\n", "line 2: items and writes are in one cycle"),

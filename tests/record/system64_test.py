@@ -105,8 +105,8 @@ class System64(unittest.TestCase):
                 # Two instructions do not execute: the trapped one, and the undefined one.
                 self.assertEqual(stopped, 2)
                 self.assertTrue(is_straight(rest[left:]))
-                # The level of each range by its contexts, and by QEMU's flags of its first block. An access to a
-                # device is entered twice: QEMU executes it alone.
+                # The level of each range, by its contexts and by QEMU's flags of its first block. QEMU enters an access
+                # to a device twice: it executes the access alone.
                 ran = log[:len(log) - len(rest)]
                 by_level = collections.Counter(LEVELS[flags >> 4 & 0xf] for n, (pc, flags) in enumerate(ran)
                                                if n == 0 or pc != ran[n - 1][0])
@@ -115,7 +115,7 @@ class System64(unittest.TestCase):
                     decoded[level] += count
                 self.assertEqual(self.profile_by_level(out), decoded)
                 by_level.subtract(decoded)
-                # The two that did not execute were entered at EL1 and EL0.
+                # The two instructions that did not execute were entered at EL1 and EL0.
                 self.assertEqual({k: v for k, v in by_level.items() if v}, {0: 1, 1: 1})
 
     def profile_by_level(self, out):
@@ -154,7 +154,7 @@ class System64(unittest.TestCase):
                 yield level
 
     def levels_of(self, out):
-        """The exception level and the instructions of each decoded range."""
+        """Without -singlestep: QEMU's log has the blocks that it entered, and the truth has them in the same order."""
         level = None
         for line in run(WAYMARK, "flow", out).stdout.splitlines():
             if found := re.search(r"  context: (?:NS|S) EL(\d)", line):
@@ -175,7 +175,7 @@ class System64(unittest.TestCase):
                     seen.add(name)
                     self.assertEqual(state, STATES[name], line)
         self.assertEqual(seen, set(STATES))
-        # The tasks have 1 and 2, the service in Secure state its own.
+        # The tasks have the numbers 1 and 2, the service in Secure state has its own.
         numbers = {state: {n for s, n in contexts if s == state} for state, _ in contexts}
         self.assertEqual(numbers[0, "NS"], {1, 2})
         self.assertEqual(numbers[1, "S"], {0x5ec})
@@ -291,7 +291,7 @@ class System64(unittest.TestCase):
         self.assertIn("is the image made for the machine virt,", done.stderr)
 
     def test_exceptions_return(self):
-        """Of all views: an exception calls its handler, and the handler returns."""
+        """In all views, an exception calls its handler, and the handler returns."""
         out, _ = self.record(self.levels)
         rows = json.loads(run(WAYMARK, "exceptions", out, "--format", "json").stdout)["rows"]
         times = {row["exception"]: (row["times"], row["returned"]) for row in rows}

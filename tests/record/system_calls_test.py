@@ -35,7 +35,7 @@ PREFIX = "system call "
 
 
 def listed_by_qemu(log, aarch64):
-    """How often QEMU lists each system call; one that it does not know, by the kernel's name of its number."""
+    """How often QEMU lists each system call; a call without a name in QEMU has the kernel's name for its number."""
     tables = (SOURCE / "src/image/linux_calls.inc").read_text().split("WM_LINUX_CALLS_ARM")
     names = dict(re.findall(r'\{(\d+), "(\w+)"\}', tables[0 if aarch64 else 1]))
     listed = collections.Counter(re.findall(r"^\d+ (\w+)\(", log, re.MULTILINE))
@@ -63,7 +63,7 @@ class SystemCalls(unittest.TestCase):
             named = {name.removeprefix(PREFIX): times for name, times in rows.items() if name.startswith(PREFIX)}
             self.assertEqual(set(rows) - {PREFIX + name for name in named}, {nameless})
             if expected is None:
-                # All but the four through `syscall`.
+                # All calls but the four through `syscall`.
                 self.assertEqual(rows[nameless], listed.pop("getuid"), rows)
                 self.assertEqual(named, listed)
             else:

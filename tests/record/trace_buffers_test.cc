@@ -1,4 +1,4 @@
-// Sinks in a recording: what is written of them, against the whole stream of frames read with plain arithmetic.
+// Sinks in a recording: the written files, compared with the whole stream of frames read with plain arithmetic.
 
 #include "waymark/record/trace_buffers.h"
 
@@ -35,14 +35,14 @@ std::uint64_t register_of(const sink::Tmc& sink, std::string_view name) {
     return 0;
 }
 
-/// The frames of all that was given, without a memory that could wrap, and how many of them an endless memory would
+/// The frames of all bytes, without a memory that could wrap, and the number of frames that an endless memory would
 /// have when the sink stops.
 struct WholeStream {
     std::vector<std::uint8_t> frames;
     coresight::Formatter formatter{frames};
     std::optional<std::uint64_t> triggered{}, stops{};
 
-    /// Byte by byte, since a sink stops between two.
+    /// Byte by byte, since a sink stops between two bytes.
     bool add(TraceId id, std::uint8_t byte, std::optional<std::uint64_t> after) {
         if (stops) return false;
         formatter.add(id, Bytes(&byte, 1));
@@ -107,7 +107,7 @@ TEST(Sinks, HoldTheLastBytesUpToTheStop) {
         EXPECT_EQ(buffers.sent_bytes(), sent);
         EXPECT_EQ(buffers.kept_bytes(), kept);
         EXPECT_EQ(buffers.replaced(), sent - kept);
-        // As a debugger reads them before the trace.
+        // Registers as a debugger reads them before the trace.
         const sink::Tmc& sink = *buffers.sink();
         const std::uint64_t unit = setup.buffer.kind == sink::SinkKind::etb11 ? 4 : 1;
         EXPECT_EQ(register_of(sink, "RWP"), setup.buffer.base + sent % size / unit);

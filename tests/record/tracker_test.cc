@@ -22,7 +22,7 @@ class Notes final : public flow::Unit {
 public:
     std::vector<std::string> lines;
     std::uint64_t losing = 0;         ///< with each call
-    bool may = false, keeps = false;  ///< it may lose some, and keeps the last one
+    bool may = false, keeps = false;  ///< it may lose some waypoints, and keeps the last one
 
     void start(Place first, std::uint64_t cycle) override { add("start {:x} @{}", first.address.value, cycle); }
     void waypoint(const Straight& before, const flow::RetiredWaypoint& w, std::uint64_t cycle) override {
@@ -149,7 +149,7 @@ TEST(Tracker, EachInstructionIsAWaypoint) {
     EXPECT_EQ(c.truth.unfinished_instructions, 0U);
 }
 
-// A system that leaves a block in front of an access to a device, and goes on behind it.
+// A system that leaves a block before an access to a device, and continues after it.
 TEST(Tracker, EachInstructionBehindADeviceAccess) {
     Case c(true, false, true);
     c.run(arm(0x8000, {nop, ldr, nop}, true), 1, true);
@@ -297,7 +297,7 @@ TEST(Tracker, IndirectBranchThatFailed) {
     Case c;
     c.run(arm(0x8000, {bxeq_lr}));
     c.run(arm(0x8004, {bx_lr}));
-    c.run(arm(0x8008, {bx_lr}));  // unconditional: it went there
+    c.run(arm(0x8008, {bx_lr}));  // an unconditional branch: execution went there
     EXPECT_EQ(c.finish(), (Lines{"start 8000 @0", "N 8000+0 -> 8004 A32 @1", "E 8004+0 -> 8008 A32 @2", "finish"}));
 }
 
@@ -396,13 +396,13 @@ TEST(Tracker, WhatIsLostIsCountedApart) {
     EXPECT_EQ(c.truth.hash, truth_hash_start);
 }
 
-// Atoms wait in the unit; when the FIFO is full they are lost, though the next one may not be.
+// Atoms wait in the unit; when the FIFO is full they are lost, even if the next one is not.
 TEST(Tracker, WhatWasToldBeforeMayBeLostToo) {
     for (const bool keeps : {false, true}) {
         Case c(false, true);
         c.unit.keeps = keeps;
         for (unsigned n = 1; n <= 8; ++n) {
-            c.unit.losing = n == 8 ? 3 : 0;  // with the seventh, whose outcome the eighth shows
+            c.unit.losing = n == 8 ? 3 : 0;  // lost with the seventh, whose outcome the eighth shows
             c.run(arm(0x8000 + n * 0x100, {nop, bx_lr}));
         }
         c.unit.losing = 0;
@@ -424,14 +424,14 @@ TEST(Tracker, HowExecutionCameTellsTheInstructionSet) {
     EXPECT_EQ(c.tracker.arriving({0x9000}), std::nullopt);
 }
 
-// The quick way and the other: the unit gets the same calls, and the truth is the same, including losses of the unit.
+// The fast path and the other: the unit gets the same calls, and the truth is the same, including losses of the unit.
 TEST(Tracker, FollowingRowsTellsTheSame) {
     constexpr std::uint32_t bl_plus_16 = 0xeb000002, isb_or_wfi[] = {isb, 0xe320f003};
     std::uint64_t followed = 0, words = 0, sequences = 0;
     for (unsigned seed = 1; seed <= sized(400U, 100U); ++seed) {
-        // Some are long and repeat themselves, so that sequences are remembered.
+        // Some are long and repeat, so that sequences are remembered.
         const bool repeats = seed % sized(20U, 7U) == 0;
-        // Others are as long, and return to the same few blocks, but too seldom for remembering to pay.
+        // Others are as long, and return to the same few blocks, but too rarely for remembering to pay.
         const bool seldom = seed % sized(20U, 7U) == 1;
         const unsigned blocks = repeats ? 8 : 30;
         std::minstd_rand random(seed);
@@ -473,7 +473,7 @@ TEST(Tracker, FollowingRowsTellsTheSame) {
         quick.unit.prepares = prepares;
         std::uint32_t held = 0;
         for (std::span<const std::uint32_t> left = chunk; !left.empty();) {
-            // Cut anywhere, as chunks are. In separate memory, with nothing behind it.
+            // Cut anywhere, like chunks. In separate memory, with no bytes after it.
             const auto words_of_piece =
                 left.first(std::min<std::size_t>(left.size(), 1 + below(repeats || seldom ? 2000 : 100)));
             const std::vector<std::uint32_t> piece(words_of_piece.begin(), words_of_piece.end());

@@ -50,7 +50,7 @@ TEST(Truth, Ranges) {
     };
     EXPECT_EQ(read(), ranges);
 
-    // In a file cut anywhere, the remaining ranges are right.
+    // In a file that is cut anywhere, the remaining ranges are right.
     for (std::uintmax_t size = std::filesystem::file_size(path); size > 0;
          size -= std::min<std::uintmax_t>(size, 131)) {
         std::filesystem::resize_file(path, size);

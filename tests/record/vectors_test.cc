@@ -25,7 +25,7 @@ TEST(VectorTables, AreFoundWhereTheirWordsBranch) {
     };
     EXPECT_EQ(behind({b, b, b, b, b, nop, b, b}), with);
     EXPECT_EQ(behind({ldr_pc, ldr_pc, ldr_pc, ldr_pc, ldr_pc, 0, ldr_pc, nop}),
-              with);  // the FIQ's handler is there
+              with);  // the handler of the FIQ is there
     EXPECT_EQ(behind({b_w, b_w, b_w, b_w, b_w, b_w, b_w, b_w}), with);
     EXPECT_EQ(behind({ldr_w, ldr_w, ldr_w, ldr_w, ldr_w, 0, ldr_w, ldr_w}), with);
     EXPECT_EQ(behind({b, b, b, b, b, b, nop, b}), without);             // no IRQ

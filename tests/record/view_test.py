@@ -49,7 +49,8 @@ def run(*command, **more):
 
 
 def last_instruction(end, start, count):
-    """Of a range; that of T32 code, which the C library has, may be four bytes long, but none of it is in a range here."""
+    """The address of a range's last instruction. T32 instructions may be four bytes long: the C library has T32 code,
+    but no range here contains it."""
     return end - 4 if end - start == 4 * count else end - 2
 
 
@@ -92,7 +93,7 @@ class View(unittest.TestCase):
         return self.ranges(out)
 
     def expect(self, program, unit, include=(), exclude=(), options=()):
-        """Rules of sections 2.12 of etm4-registers.md, 5.6 of pft.md and 13 of etmv3.md, for ranges [low, high)."""
+        """The rules of sections 2.12 of etm4-registers.md, 5.6 of pft.md and 13 of etmv3.md, for ranges [low, high)."""
         expected, everything = [], self.everything(program, unit)
         for start, end, count in everything:
             last = last_instruction(end, start, count)
@@ -139,7 +140,7 @@ class View(unittest.TestCase):
                             options=("--view-range", "middle", *options))
 
     def test_a_position_independent_program(self):
-        """Where the function lies is known when the program is mapped: the unit is programmed then."""
+        """The address of the function is known when the program is mapped: then the unit is programmed."""
         for program, unit in (("arm_pie", "ptm"), ("arm_pie", "etmv3"), ("aarch64_pie", "ete")):
             with self.subTest(unit=unit):
                 out, _ = self.record(program, "--unit", unit, "--view-range", "middle")
@@ -152,7 +153,7 @@ class View(unittest.TestCase):
                 lengths = {(start & 0xfff, end - start) for start, end, _ in self.ranges(out)}
                 in_function = [p for p in places if (low & 0xfff) <= p < (low & 0xfff) + high - low]
                 self.assertGreater(len(in_function), 1, lengths)
-                # An ETMv3 has a range for each instruction.
+                # With an ETMv3 each instruction is a range.
                 self.assertLess(len(places), 12 if unit != "etmv3" else (high - low) // 2)
 
     def test_a_function_of_a_library(self):
@@ -207,7 +208,7 @@ class View(unittest.TestCase):
                 self.assertIn("ETMTECR1" if program == "arm_static" else "TRCVIIECTLR", listing)
 
     def test_programs_with_states(self):
-        """More than addresses decides: the truth is the unit's own, and the trace fits it."""
+        """Not only addresses decide here: the truth comes from the unit itself, and the trace agrees with it."""
         low, high = self.symbols["aarch64_static"]["other"]
         (self.folder / "unit.txt").write_text(
             f"TRCACVR0 {low:#x}\nTRCACVR1 {high - 4:#x}\nTRCVISSCTLR START=1 STOP=2\nTRCVICTLR.SSSTATUS 0\n")
@@ -221,7 +222,7 @@ class View(unittest.TestCase):
         self.assertTrue(all(start <= low < end for start, end, _ in self.ranges(out)))
         self.assertGreater(len(self.ranges(out)), 20)
 
-        # Single instructions, and all but these.
+        # Single instructions, and all other instructions.
         for exclude in (0, 1 << 24):
             (self.folder / "unit.txt").write_text(f"ETMACVR3 {low:#x}\nETMTECR1 {exclude}\nETMTECR2 4\n")
             out, _ = self.record("arm_static", "--unit", "etmv3", "--registers", self.folder / "unit.txt")

@@ -35,7 +35,8 @@ OLD = ("ptm", "etmv3")
 COMPILERS = {"arm": "arm-linux-gnueabihf-gcc", "aarch64": "aarch64-linux-gnu-gcc"}
 
 DPU_BUFFER = "DP_TSA 0x20000000\nDP_TEA 0x2000ffe0\nDP_TW 0x20000000\n"
-# Unit, registers by name, other options, what must be said, and registers of the sink and what is before it.
+# Unit, registers by name, other options, the expected sentence; and, for some, registers of the sink and the expected
+# sentence before it.
 CASES = {
     "exception level": ("ete", "TRCVICTLR.EXLEVEL_NS 1", (), "TRCVICTLR.EXLEVEL_NS[0] is 1"),
     "event of ViewInst": ("etmv4", "TRCVICTLR.EVENT.SEL 0", (), "TRCVICTLR.EVENT is selector 0, which is never true"),
@@ -73,7 +74,8 @@ CASES = {
 }
 
 
-# What `record` does not program wrongly: registers as a debugger reads them beside an empty buffer, and what must be said.
+# Mistakes that `record` cannot make: registers as a debugger reads them beside an empty buffer, and the expected
+# sentence.
 READ = {
     "enable": ("etmv4", "TRCPRGCTLR=0x0", "TRCPRGCTLR.EN is 0"),
     "Programming bit": ("ptm", "ETMCR(id:0x00)=0x400", "ETMCR[10] is 1"),
@@ -90,7 +92,7 @@ READ = {
 
 def output(*arguments):
     done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS)
-    # Sentences are broken into lines.
+    # The output breaks sentences into lines.
     return " ".join((done.stdout + done.stderr).split())
 
 
@@ -115,7 +117,7 @@ class WrongProgramming(unittest.TestCase):
                            folder / ("arm" if unit in (*OLD, "dpu") else "aarch64"))
                     explained = output(WAYMARK, "explain", capture)
                     self.assertIn(words, explained + " " + output(WAYMARK, "doctor", capture))
-                    # Registers do not show signals, so the recording's own account of them is beside the registers.
+                    # Registers do not show signals, so the recording states them beside the registers.
                     if words.startswith("("):
                         self.assertIn(", if signals permit it.", explained)
                         self.assertIn(f"Trace that signals prevented in this capture - {words[1:-2]}: ", explained)
@@ -136,7 +138,7 @@ class WrongProgramming(unittest.TestCase):
                                                         timeout=HANGS).returncode, 0)
                         self.assertIn("With these values a part of what runs is traced." if name == "range" else
                                       "With these values everything that runs is traced.", said)
-                        # So do its device files, alone.
+                        # Its device files alone contain them as well.
                         (device,) = capture.glob("*source*.ini")
                         said = output(WAYMARK, "explain", device)
                         self.assertNotIn("not known", said)
@@ -153,7 +155,7 @@ class WrongProgramming(unittest.TestCase):
                     said = output(WAYMARK, "explain", capture)
                     self.assertIn(words, said)
                     self.assertNotIn(words, output(WAYMARK, "explain", folder / f"plain-{unit}"))
-            # A right capture gets none of these words.
+            # A correct capture gets none of these sentences.
             said = ""
             for unit, program, options in (("ptm", "arm", ("--sink", "tmc-etb", "--trigger-at", "mixed")), ("dpu", "arm", ()),
                                            ("spe", "aarch64", ("-c", "256"))):

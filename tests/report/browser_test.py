@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from scratch import CHROMIUM, Folder, HANGS  # noqa: E402
 
 SKIPPED = 77
-# The one without windows takes little more than half the processor time of a whole browser.
+# The browser without windows takes little more than half the processor time of a complete one.
 
 
 def skip(why):

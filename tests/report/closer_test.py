@@ -64,7 +64,7 @@ def functions_of(program):
 
 
 def executed(waymark, capture, program):
-    """The function of each instruction that ran, in order, by address and name, and where exceptions came."""
+    """The function of each executed instruction, in order, by address and name, and the places of exceptions."""
     functions = functions_of(program)
     at, last = {}, {}
     for i, (begin, end, _) in enumerate(functions):
@@ -80,13 +80,13 @@ def executed(waymark, capture, program):
 
 
 def stepped(waymark, capture):
-    """What ran in its order: addresses, what branches did by place, where exceptions and gaps came, and by place of a
-    call the place where the caller goes on."""
+    """Execution in order: addresses, outcomes of branches by place, places of exceptions and gaps, and for each call
+    the address where the caller continues."""
     addresses, outcomes, events, behind, waiting = [], {}, [], {}, []
     for row in rows(waymark, "flow", capture):
         if row["element"] == "range":
             for i, address in enumerate(range(int(row["start"], 16), int(row["end"], 16), 4)):
-                # A call waits for its return address; what never came back is dropped where a caller goes on.
+                # A call waits for its return address; calls that never returned are dropped when a caller continues.
                 if i == 0 and any(address == wanted for wanted, _ in waiting):
                     while True:
                         wanted, place = waiting.pop()
@@ -104,7 +104,7 @@ def stepped(waymark, capture):
 
 
 def covered(intervals, begin, end):
-    """How much of a range the intervals cover together."""
+    """The part of a range that the intervals cover together."""
     total, after = 0, begin
     for first, last in sorted(intervals):
         first, last = max(first, after), min(last, end)
@@ -115,14 +115,13 @@ def covered(intervals, begin, end):
 
 
 def parts(report):
-    """The parts of a page that is written by Waymark, by name."""
+    """The parts of a page that Waymark writes, by name."""
     found = re.findall(r'id="waymark-(\w+)">([^<]*)<', report.read_text())
     return {name: json.loads(zlib.decompress(base64.b64decode(packed), -15)) for name, packed in found}
 
 
 def check_points(waymark, work, program):
-    """On an axis of time, the page has the times of both ends of what can be stepped through: calls may begin later and
-    end earlier."""
+    """On an axis of time, the page has the times of both ends of the steps: calls may begin later and end earlier."""
     capture, report = work / "timed", work / "timed.html"
     run(waymark, "record", "--timestamps", "--start-at", "main", "--limit", "9000", "-o", capture, "--", program, "fibonacci", "9")
     run(waymark, "report", capture, "--symbols", program, "--no-sources", "-o", report)
@@ -136,7 +135,7 @@ def check_points(waymark, work, program):
 
 
 def check_windows(waymark, work, program, capture, chance):
-    """A page of a window holds the same calls and steps there as the page of the whole run."""
+    """The page of a window contains the same calls and steps in the window as the page of the whole run."""
     names = ["--symbols", program, "--no-sources"]
     run(waymark, "report", capture, *names, "-o", work / "all.html")
     every = parts(work / "all.html")
@@ -212,7 +211,7 @@ def main():
         run("aarch64-linux-gnu-gcc", "-O2", "-g", "-static", "-I", source / "guest", "-o", other,
             source / "examples/interpreter/interpreter.c", "-lpthread")
         run(waymark, "record", "--start-at", "main", "-o", capture_after, "--", other, "fibonacci", "10", "labels")
-        # A threshold that is exceeded: the page says so, and so does the status.
+        # A limit that is exceeded: the page says so, and so does the status.
         against = ["report", capture, "--against", capture_after, "--no-sources", "-o", folder / "against.html"]
         run(waymark, *against, "--threshold", "1000000")
         gate = subprocess.run([str(a) for a in [waymark, *against, "--threshold", "1"]], capture_output=True, text=True,

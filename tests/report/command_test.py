@@ -70,7 +70,7 @@ with Folder() as folder:
     bare = head(work / "bare.html")
     assert "--image" in bare["health"][0]["todo"] and bare["has"]["instructions"] == 0, bare["health"]
     assert bare["has"]["marks"] > 0 and bare["traceBytes"] > 0, bare["has"]
-    # For a program without symbols it says how to get names.
+    # For a program without symbols, it states how to get names.
     run(work, 0, "open it", capture, "-o", "nameless.html")
     assert any("--symbols" in f["todo"] for f in head(work / "nameless.html")["health"])
 

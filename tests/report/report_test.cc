@@ -96,7 +96,7 @@ TEST(Report, CoverageIsOfTheProgramAndOfItsOwnCode) {
     Answers answers = made_flow(4, 20, 8);
     answers.images.push_back({"libc.so.6", "/usr/lib/libc.so.6"});
     answers.functions[2].image = 1;
-    // It never ran: its instructions are counted, but not listed for a system library's function.
+    // The function never ran: its instructions are counted, but not listed, since it belongs to a system library.
     for (Instruction& i : answers.instructions)
         if (i.function == 2) i.seen = Seen::not_executed;
     answers.functions[3].source = none;
@@ -121,7 +121,7 @@ TEST(Report, CoverageIsOfTheProgramAndOfItsOwnCode) {
     EXPECT_EQ(part(written(made_samples()), "head")["has"]["coverage"], 0) << "samples show no code that did not run";
 }
 
-// The page takes the word from the data: it is that of `waymark coverage`.
+// The page takes the word from the data: `waymark coverage` has the same word.
 TEST(Report, SaysOfFunctionsThatRanWhatTheCommandSays) {
     Answers answers = made_flow();
     const auto expect = [&](std::string_view bound) {
@@ -151,7 +151,7 @@ TEST(Report, HoldsNoMarkupOfNames) {
     EXPECT_EQ(file.find("<img"), file.npos);
     EXPECT_EQ(file.find("onerror=\""), file.npos);
     EXPECT_NE(file.find("<title>&lt;/script&gt;"), file.npos);
-    // Bytes that are no UTF-8 become U+FFFD, and the rest of the name stays.
+    // Bytes that are not UTF-8 become U+FFFD, and the rest of the name stays.
     const std::string name = part(file, "head")["functions"]["name"][3];
     EXPECT_NE(name.find("broken \xef\xbf\xbd"), name.npos);
     EXPECT_NE(name.find("onerror"), name.npos);
@@ -216,7 +216,7 @@ TEST(Report, TheTimelinesResolutionFollowsTheSizeThatIsAskedFor) {
     EXPECT_LT(small.first, middle.first);
     EXPECT_LT(middle.first, large.first);
     EXPECT_EQ(large.first, answers.timeline.slices.size());
-    // Only those merged before: each call is a separate slice.
+    // Only slices that were merged before: each call is a separate slice.
     std::uint64_t merged_before = 0;
     for (const answers::Slice& slice : answers.timeline.slices) merged_before += slice.merged;
     EXPECT_EQ(large.second, merged_before);
@@ -251,7 +251,8 @@ TEST(Report, StaysWithinItsBoundAndSaysWhatItLeavesOut) {
 
 TEST(Report, BlocksStandWithTheirLinesTheHottestAreKept) {
     Answers answers = made_flow();
-    // Of two functions: a short block that ran often, a long one that ran less often, but more in sum.
+    // Blocks of two functions: a short block that ran often, and a long one that ran less often but executed more
+    // instructions.
     answers.blocks = {{0x10000, 8, 2, 0, 100}, {0x10050, 40, 10, 1, 30}, {0x10078, 4, 1, 1, 0}};
     const json head = part(written(answers), "head");
     EXPECT_EQ(head["has"]["blocks"], 3);
@@ -301,7 +302,8 @@ TEST(Report, CallsFromFunctionToFunctionAreThoseOfBranches) {
                      {to(0) + 8, to(1), 0, 1, Kind::indirect_call, 2},
                      {to(1) + 4, to(0) + 8, 1, 0, Kind::function_return, 7},
                      {to(2) + 4, to(3), 2, 3, Kind::unconditional, 4},      // a tail call
-                     {to(2) + 8, to(3) + 4, 2, 3, Kind::unconditional, 9},  // into its midst: no call
+                     {to(2) + 8, to(3) + 4, 2, 3, Kind::unconditional, 9},  // a branch into the middle of a function:
+                                                                            // no call
                      {to(4) + 8, to(4), 4, 4, Kind::conditional, 50},       // a loop
                      {to(5) + 8, to(0), 5, none, Kind::call, 1}};
     EXPECT_EQ(part(written(answers), "head")["has"]["edges"], 7);

@@ -59,7 +59,7 @@ def run(*command, **more):
 
 
 class Server:
-    """`waymark serve` while it runs; `url` is where it says that it is."""
+    """`waymark serve` while it runs; `url`: the address that it prints."""
 
     def __init__(self, waymark, *arguments, **environment):
         self.process = subprocess.Popen([str(waymark), "serve", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -104,7 +104,7 @@ class Server:
         return wait_for(lambda: (now := self.status())["indexed"] and now, "the index is complete")
 
     def raw(self, data):
-        """What comes for these bytes until the server closes the connection."""
+        """The reply to these bytes, up to the end of the connection."""
         with socket.create_connection((self.host, self.port), timeout=HANGS) as connection:
             connection.sendall(data)
             out = b""
@@ -142,7 +142,7 @@ def functions_of(nm, program):
 
 
 def shown(page):
-    """What the timeline and the steps of a page say, with names in place of numbers."""
+    """The timeline and the steps of a page, with names in place of numbers."""
     names, line, steps = page["head"]["functions"]["name"], page["timeline"], page["steps"]
     s = line["slices"]
     slices = [(line["tracks"]["name"][t], b, l, d, names[f], m) for t, b, l, d, f, m in
@@ -152,14 +152,14 @@ def shown(page):
     for stream in steps["streams"]:
         frames = stream["frames"]
         called = [names[f] if what == 0 else "" for what, f in zip(frames["what"], frames["function"])]
-        # Their numbers differ: only what they stand for counts.
+        # Their numbers differ: only their names are compared.
         events = [(kind, steps["texts"][text]) for kind, text in zip(stream["events"]["kind"], stream["events"]["text"])]
         streams.append({**stream, "frames": {**frames, "function": called}, "events": {**stream["events"], "text": events}})
     return axis, sorted(slices), line["marks"], streams
 
 
 def counts(page):
-    """Instructions by function, by where it begins."""
+    """Instructions by function, where functions are known by their addresses."""
     functions = page["head"]["functions"]
     at = itertools.accumulate(functions["address"]) if isinstance(functions["address"], list) else functions["address"]
     return {name: own for name, own in zip(functions["name"], functions["self"][0]) if own != 0}
@@ -168,7 +168,7 @@ def counts(page):
 def check_window(waymark, work, server, capture, names, ran, functions, begin, end, compare):
     page = server.page(f"window?from={begin}&to={end}")
     assert page["timeline"]["window"] and (page["head"]["served"]["begin"], page["head"]["served"]["end"]) == (begin, end)
-    # Figures: of the ranges that began in the window.
+    # Figures of the ranges that began in the window.
     wanted, starts = collections.Counter(), [f[0] for f in functions]
     for ranges in ran.values():
         for first, address, count in ranges[bisect.bisect_left(ranges, (begin,)):]:
@@ -179,7 +179,7 @@ def check_window(waymark, work, server, capture, names, ran, functions, begin, e
             wanted[functions[i][2] if inside else hex(address)] += count
     got = counts(page)
     assert sum(got.values()) == sum(wanted.values()), (begin, end, sum(got.values()), sum(wanted.values()))
-    # Several names may be at one address, of which the program's page takes one.
+    # Several names may belong to one address; the program's page shows one of them.
     for name, count in got.items():
         if name in wanted:
             assert wanted[name] == count, (begin, end, name, count, wanted[name])
@@ -212,7 +212,7 @@ def check_windows(waymark, work, chance, rounds, name, program, nm, *how, reuse=
     with Server(waymark, capture, *names, "--no-sources", "--index", index, "--index-every", every) as server:
         server.page()
         early = []
-        # While the index grows: what is known is right.
+        # While the index grows, the known part is right.
         while not (now := server.status())["indexed"]:
             if now["instructions"] > 2000:
                 begin = chance.randrange(1, now["instructions"] - 1000)
@@ -254,7 +254,7 @@ def check_windows(waymark, work, chance, rounds, name, program, nm, *how, reuse=
             assert index.stat().st_mtime_ns == time_before, "an index that fits is not written again"
         assert index.read_bytes().startswith(b"waymark index"), damage
     if reuse:
-        # Other places are other indexes.
+        # Another place gets another index.
         with Server(waymark, capture, *names, "--no-sources", "--index", index, "--index-every", every * 2) as server:
             server.indexed()
             assert server.end() == 0 and "made anew" in server.said, server.said
@@ -299,7 +299,7 @@ def check_refusals(waymark, work, capture, names):
                               ("?from=1&to=9&unit=cycles", 400), ("?from=1&to=9&unit=ticks", 400)):
             got, body, _ = server.get("window" + query)
             assert got == status and len(body) < 1000, (query, got, status, body[:200])
-        # Requests that are too large or no requests.
+        # Requests that are too large, and bytes that are no requests.
         for data in (b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n", b"GET " + server.base.encode() + b" HTTP/1.1\r\nHost: " + host.encode() + b"\r\nX: " + b"a" * 100_000,
                      b"GET " + server.base.encode() + b" HTTP/1.1\r\nHost: " + host.encode() + b"\r\n" + b"X: y\r\n" * 20_000 + b"\r\n",
                      b"\0" * 5000, b"\r\n" * 5000, b"GET\r\n\r\n", bytes(range(256)) * 40):
@@ -308,7 +308,7 @@ def check_refusals(waymark, work, capture, names):
                 assert not answer.startswith(b"HTTP/1.1 200"), data[:40]
             except (ConnectionResetError, BrokenPipeError):
                 pass
-        # Halves of requests end after some seconds, and others are answered meanwhile.
+        # Incomplete requests end after some seconds, and others are answered meanwhile.
         halves = []
         for i in range(3):
             half = socket.create_connection((server.host, server.port), timeout=HANGS)
@@ -335,7 +335,7 @@ def check_refusals(waymark, work, capture, names):
                         answer = connection.getresponse()
                         break
                     except (http.client.HTTPException, ConnectionError):
-                        # The server ended a connection that had its share.
+                        # The server ended a connection that exceeded its limit.
                         connection.close()
                         if attempt == 19:
                             raise
@@ -348,7 +348,7 @@ def check_refusals(waymark, work, capture, names):
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             answers = sum(pool.map(many, range(8)), collections.Counter())
         assert answers == {200: 5000, 404: 5000}, answers
-        # A capture that is not what it was.
+        # A capture that was changed.
         trace = next(changing.glob("trace*.bin"))
         old = trace.read_bytes()
         trace.write_bytes(old + b"\0" * 16)
@@ -360,7 +360,7 @@ def check_refusals(waymark, work, capture, names):
         assert status == 409 and b"does not exist any more" in body, (status, body)
         assert server.end(signal.SIGTERM) == 0
         assert not list(changing.glob("*.index*")), "nothing is written beside the capture"
-    # A port that is in use; arguments that are none.
+    # A port that is in use; invalid arguments.
     with Server(waymark, capture, *names, "--index", work / "a.index") as server:
         done = subprocess.run([waymark, "serve", capture, *names, "--port", str(server.port)], capture_output=True, text=True, timeout=HANGS)
         assert done.returncode == 3 and "cannot be listened at" in done.stderr, done
@@ -372,7 +372,7 @@ def check_refusals(waymark, work, capture, names):
 
 
 def check_other_files(waymark, work, capture, names):
-    """What is no index is not replaced by one."""
+    """A file that is not an index is not replaced by one."""
     folder = work / "folder"
     folder.mkdir()
     for name, content in (("letter", b"something else"), ("short", b"w"), ("folder", None)):
@@ -385,9 +385,9 @@ def check_other_files(waymark, work, capture, names):
 
 
 def check_slow(waymark, work, capture, names):
-    """Requests that come a few bytes at a time end, and hold nobody up: neither others, nor the end of the server."""
+    """Requests that come a few bytes at a time end, and delay neither other requests nor the end of the server."""
     def trickle(connections):
-        """Another header for each. Gives those that the server has not ended."""
+        """Each with another header. Returns the connections that the server has not ended."""
         there = []
         for connection in connections:
             try:
@@ -422,7 +422,7 @@ def check_slow(waymark, work, capture, names):
             time.sleep(0.25)
         assert time.monotonic() - began > 3, "it has some seconds"
         assert server.get("status")[0] == 200
-        # More than wait for a thread; and the end.
+        # More requests than may wait; and the end.
         many = begun(server, 40)
         trickle(many)
         began = time.monotonic()
@@ -430,7 +430,7 @@ def check_slow(waymark, work, capture, names):
         assert time.monotonic() - began < 20, "nobody holds up the end"
         for connection in all_of_them + many:
             connection.close()
-    # At any time; the second time without waiting for anything.
+    # Stops at any time; the second time without waiting.
     with Server(waymark, capture, *names, "--index", work / "none.index") as server:
         began = time.monotonic()
         server.process.send_signal(signal.SIGINT)
@@ -440,7 +440,7 @@ def check_slow(waymark, work, capture, names):
 
 
 def check_without_windows(waymark, work, capture, names):
-    """A capture of which there are no windows is read to its end as well, and its page says when."""
+    """A capture without windows is also read to its end, and its page states when that is done."""
     packed = work / "packed"
     shutil.copytree(capture, packed)
     for trace in packed.glob("trace*.bin"):
@@ -458,7 +458,7 @@ def check_without_windows(waymark, work, capture, names):
 
 
 def check_findings(waymark, work, capture, names):
-    """A window's page says which findings are of all."""
+    """The page of a window states which findings belong to the whole run."""
     with Server(waymark, capture, *names, "--index", work / "findings.index") as server:
         wait_for(lambda: (now := server.status())["complete"] and now["whole"], "all is read")
         run_says, window_says = ([f["what"] for f in server.page(path)["head"]["health"]] for path in ("", "window?from=1000&to=2000"))
@@ -492,7 +492,7 @@ def check_browser(waymark, source, web, work, capture, names):
 
 
 def check_usual_place(waymark, work, capture, names):
-    """The index is below XDG_CACHE_HOME. A small capture has none: it is read as quickly."""
+    """The index is below XDG_CACHE_HOME. A small capture has no index: reading it takes as little time."""
     cache = work / "cache"
     with Server(waymark, capture, *names, XDG_CACHE_HOME=str(cache)) as server:
         server.indexed()
@@ -501,7 +501,7 @@ def check_usual_place(waymark, work, capture, names):
 
 
 def check_without_library(waymark, work, capture, names):
-    """The program alone, without what is installed beside it."""
+    """The program alone, without the files installed beside it."""
     alone = work / "alone/bin/waymark"
     alone.parent.mkdir(parents=True)
     shutil.copy(waymark, alone)
@@ -538,7 +538,7 @@ def main():
                 ("ete_cycles", 64, 1, ("--cycle-accurate", "--timestamps"), {}),
                 ("ptm", 32, 1, ("--return-stack",), {}), ("ptm_threads", 32, 3, ("--timestamps", "--context-id", "4"), {"reuse": True}),
                 ("ptm_cycles", 32, 1, ("--cycle-accurate",), {}), ("etmv3", 32, 1, ("--unit", "etmv3"), {})):
-            # One of each protocol, with one thread and several.
+            # One recording for each protocol, with one thread and with several.
             if long or name in ("ete", "ptm_threads", "etmv3"):
                 check_windows(waymark, work, chance, rounds, name, built[bits, threads], nm[bits], *how, **more)
         names = ["--symbols", built[64, 1]]

@@ -1,4 +1,5 @@
-// The models of CTI and CTM: mapping, gates and acknowledgement, against a table of who reaches whom.
+// The models of CTI and CTM: mapping, gates and acknowledgement, against a table of the outputs that each input
+// reaches.
 
 #include "waymark/sink/cti.h"
 
@@ -31,7 +32,7 @@ TEST(Cti, RefusesWhatIsWrong) {
     EXPECT_EQ(cti.read_register(Cti::inen), 0xfU);
 }
 
-// 3: an output stays until it is acknowledged, and cannot be while its channel is active.
+// 3: an output stays until it is acknowledged, and cannot be acknowledged while its channel is active.
 TEST(Cti, OutputsAreAcknowledged) {
     Cti cti({.acknowledged = 2});
     std::vector<std::pair<unsigned, bool>> edges;
@@ -56,12 +57,12 @@ TEST(Cti, OutputsAreAcknowledged) {
     EXPECT_EQ(edges, pulsed);
 }
 
-/// What was written and set, without any state of outputs in between: all receivers acknowledge.
+/// Written and set values only, without the state of outputs: all receivers acknowledge.
 struct Interface {
     bool enabled = false;
     std::uint32_t gate = 0, application = 0, inputs = 0;
     std::array<std::uint32_t, 8> in{}, out{};
-    /// Channel `n` by itself.
+    /// Channel `n` alone.
     [[nodiscard]] bool makes(unsigned n) const {
         bool any = (application >> n & 1U) != 0;
         for (unsigned t = 0; t < 8; ++t) any |= (inputs >> t & 1U) != 0 && (in[t] >> n & 1U) != 0;

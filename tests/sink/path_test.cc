@@ -1,5 +1,5 @@
-// Funnel, replicator, trace port, and whole paths with cross triggers: random programs of their registers, against
-// plain descriptions of where each byte and each trigger goes.
+// Funnel, replicator, trace port, and whole paths with cross triggers: random programs of their registers, compared
+// with simple descriptions of the path of each byte and each trigger.
 
 #include "waymark/sink/path.h"
 
@@ -30,7 +30,7 @@ unsigned programs() {
     return wanted == nullptr ? 200 : static_cast<unsigned>(std::strtoul(wanted, nullptr, 10));
 }
 
-/// Everything in the order in which it comes.
+/// Everything in the order of arrival.
 struct Order final : coresight::BusSink {
     std::vector<std::pair<std::uint8_t, std::uint8_t>> bytes;
     std::uint64_t flushes = 0;
@@ -48,7 +48,7 @@ struct Order final : coresight::BusSink {
 
 struct Unpacked {
     Streams bytes;
-    /// Bytes of all sources before each mark of a trigger.
+    /// Number of bytes of all sources before each trigger mark.
     std::vector<std::uint64_t> triggers;
     std::uint64_t before = 0;
 
@@ -92,8 +92,8 @@ TEST(Funnel, RefusesWhatIsWrong) {
     EXPECT_EQ(out.of(0x10), (std::vector<std::uint8_t>{1, 2}));
 }
 
-// docs/spec/trace-bus.md, 2.2: the input with the lowest value is next, of equal ones the one with the lowest number;
-// one that has the bus keeps it for HT + 1 transfers, as long as it has bytes.
+// docs/spec/trace-bus.md, 2.2: the input with the lowest priority value is next, among equal values the input with the
+// lowest number; the selected input keeps the bus for HT + 1 transfers, as long as it has bytes.
 TEST(FunnelProperty, GivesTheBusByPriority) {
     std::mt19937_64 random(36);
     for (unsigned program = 0; program < programs(); ++program) {
@@ -181,8 +181,8 @@ TEST(TracePort, RefusesWhatIsWrong) {
     EXPECT_FALSE(TpiuConfig{.widths = 0}.check());
 }
 
-// 4: what leaves has all bytes in order; full syncs come after FSCR frames, and a trigger is marked where it came, or
-// after TCVR words times the multiplier.
+// 4: the output contains all bytes in order; full syncs come after FSCR frames, and a trigger is marked where it came,
+// or after TCVR words times the multiplier.
 TEST(TracePortProperty, SendsEverythingInOrder) {
     std::mt19937_64 random(38);
     std::size_t stopped = 0;
@@ -219,7 +219,7 @@ TEST(TracePortProperty, SendsEverythingInOrder) {
                     if (syncs != 0) port.idle();
                     break;
                 case 3:
-                    // Amid a frame too.
+                    // The same inside a frame.
                     ASSERT_EQ(port.write_register(Tpiu::fscr, syncs), "");
                     break;
                 default: {
@@ -254,7 +254,7 @@ TEST(TracePortProperty, SendsEverythingInOrder) {
         for (std::size_t id = 0; id < coresight::trace_ids; ++id) EXPECT_EQ(found.bytes[id], given[id]) << id;
         EXPECT_EQ(found.triggers, triggers);
         if (syncs != 0 && total > 200) {
-            // No stretch between two full syncs is longer than the frames, with half syncs between them.
+            // No stretch between two full syncs is longer than these frames, with half syncs between them.
             const std::vector<std::uint8_t> sync{0xff, 0xff, 0xff, 0x7f};
             EXPECT_NE(std::search(out.begin(), out.end(), sync.begin(), sync.end()), out.end());
         }
@@ -274,7 +274,7 @@ std::uint32_t register_of(const std::vector<SinkPath::Device>& devices, std::str
     return 0;
 }
 
-/// A setup with random registers, and what is to become of bytes and triggers by them.
+/// A path with random registers, and the expected fate of bytes and triggers.
 struct DrawnPath {
     PathSetup setup;
     std::uint32_t open = 0, filter = 0;
@@ -299,7 +299,7 @@ struct DrawnPath {
             setup.registers.push_back({std::move(name), {}, value, {}});
             return value;
         };
-        // Of the program: sources 0, 1 and 2 are connected.
+        // The program connects sources 0, 1 and 2.
         open = one_in(3) ? give("FUNCTL", static_cast<std::uint32_t>(random()) & 0xff) : 7;
         if (one_in(3)) give("PRICTL", static_cast<std::uint32_t>(random()) & 0xffffff);
         if (one_in(3)) filter = give("IDFILTER0", static_cast<std::uint32_t>(random()) & 0xff);
@@ -389,7 +389,7 @@ TEST(PathProperty, KeepsBytesOrderAndTrigger) {
         const auto devices = path.devices();
         ASSERT_EQ(devices.size(), 7U);
         EXPECT_EQ(register_of(devices, "FUNNEL", "FUNCTL") & 0xff, drawn_path.open);
-        // What keeps trace or triggers back is named.
+        // Each device that holds trace or triggers back is named.
         for (const SinkPath::Device& device : devices) {
             const auto explained = explain_device(device.type, device.registers, there != 0);
             ASSERT_TRUE(explained) << device.type;

@@ -143,7 +143,7 @@ TEST(Tmc, StopsAfterTheCountOfTheTrigger) {
         tmc.trigger();
         ASSERT_EQ(tmc.trigger_at(), at);
         while (!tmc.stopped()) {
-            tmc.trigger();  // ignored while it counts
+            tmc.trigger();  // ignored while the counter runs
             ASSERT_EQ(tmc.read_register(Tmc::sts) & Sts::triggered, 0U);
             given.write(tmc, TraceId{0x10}, drawn(random, 50));
         }
@@ -160,7 +160,7 @@ TEST(Tmc, StopsAfterTheCountOfTheTrigger) {
     }
 }
 
-// However much of the buffer is to come after it, the mark of the trigger stays.
+// The mark of the trigger stays, however much of the buffer is filled after it.
 TEST(Tmc, KeepsTheMarkOfItsTrigger) {
     std::mt19937_64 random(17);
     for (unsigned round = 0; round < 200; ++round) {
@@ -216,7 +216,7 @@ TEST(Tmc, KeepsBytesInOrder) {
             else
                 EXPECT_TRUE(is_tail(found.bytes[id], given.bytes[id]));
         }
-        // As words through RRD.
+        // Words read through RRD.
         std::vector<std::uint8_t> read;
         for (std::uint64_t i = 0; i < frames.size(); i += 4) {
             const std::uint32_t word = tmc.read_register(Tmc::rrd);
@@ -300,11 +300,11 @@ TEST(TmcExplanation, ConcludesNothingFromRegistersNotGiven) {
     // In a FIFO mode, STS.Full is the fill level: nothing wrapped.
     EXPECT_EQ(explained({ctl, ffcr, full}, true), "note CTL.TraceCaptEn; note STS.Full; not given: MODE");
     EXPECT_NE(explain(SinkKind::etf, {on, ffcr, full}).findings.at(0).text.find("in circular mode"), std::string::npos);
-    // FFCR says why the formatter stopped.
+    // FFCR shows the cause for which the formatter stopped.
     EXPECT_EQ(explained({on, mode, stopped}, false), "may FFSR.FtStopped; not given:");
     EXPECT_EQ(explained({on, mode, ffcr, stopped}, false), "stops FFSR.FtStopped; not given:");
     EXPECT_EQ(explained({on, mode, ffcr, stopped}, true), "note FFSR.FtStopped; not given:");
-    // STS says whether the trigger did.
+    // STS shows whether the trigger stopped it.
     const RegisterValue by_trigger{"FFCR", Ffcr::en_ft | Ffcr::stop_on_trig_evt, {}, 32},
         triggered{"STS", Sts::triggered, {}, 32}, untriggered{"STS", 0, {}, 32};
     EXPECT_EQ(explained({on, mode, by_trigger, stopped}, false), "may FFSR.FtStopped; not given: STS");

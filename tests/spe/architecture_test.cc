@@ -41,7 +41,7 @@ State random_state(wire::Random& random, Version version, bool all_features) {
     for (auto& answer : s.choices.answers) answer = static_cast<Choices::Answer>(random() % 2);
     s.el_using_aarch32[EL1] = one_in(16);
     s.regs.pstate.nrw = one_in(16);
-    // Uniform bits would almost never leave profiling on.
+    // Uniformly random bits would almost never leave profiling on.
     if (!one_in(4)) s.regs.pmblimitr_el1.e = true;
     if (!one_in(4)) s.regs.pmbsr_el1.s = false;
     if (!one_in(4)) s.regs.pmbsr_el2.s = s.regs.pmbsr_el3.s = false;
@@ -112,7 +112,8 @@ SampleDetails random_details(wire::Random& random) {
 
 TEST(Properties, turning_a_filter_off_never_drops_a_record) {  // 3
     for_each_version([](const State& s, wire::Random& random) {
-        // The exception: FE and FnE with an event in common leave both filters to the choice, one alone does not.
+        // The exception: if FE and FnE have an event in common, the choice decides both filters; one filter alone is
+        // not affected.
         const bool contradiction = s.regs.pmsfcr_el1.fe && s.regs.pmsfcr_el1.fn_e && s.arch.fn_e &&
                                    (s.regs.pmsevfr_el1.e & s.regs.pmsnevfr_el1.e & filterable_events(s.arch)) != 0;
         const std::uint64_t events = wire::random_number(random, 64);
@@ -169,7 +170,7 @@ TEST(Properties, other_events_do_not_matter) {  // 7
     EXPECT_EQ(filterable_events(Architecture{}), 0xffff'0000'ff00'f0aaU);
 }
 
-// 8: the EL3 arm is a WM_CHECK, and every test here runs past it.
+// 8: the arm for EL3 is a WM_CHECK, which no test here fails.
 
 TEST(Revisions, agree_without_the_later_features) {
     for_random_states(Version::v1_0, false, [](State s, wire::Random&) {
@@ -187,7 +188,7 @@ TEST(Revisions, agree_without_the_later_features) {
     });
 }
 
-/// The real value of a field, feature or value behind a reason; none where it is no field.
+/// The true value of the field or feature behind a reason; nullopt if the reason is not a field.
 std::optional<std::uint64_t> actual(const State& s, std::string_view name) {
     if (name == "EL2Enabled") return EL2Enabled(s);
     if (name == "Debug state") return s.halted;
@@ -212,7 +213,7 @@ void check_reason(const State& s, F&& decide, const char* function) {
     for (const Fact& fact : why.facts) {
         if (fact.name.empty()) continue;
         const auto value = actual(s, fact.name);
-        // Two bits count as one without FEAT_ECV, and as the choice where they are reserved.
+        // Two bits count as one without FEAT_ECV, and reserved values count as the model's choice.
         if (fact.name.ends_with(".PCT")) continue;
         ASSERT_TRUE(value.has_value()) << function << ": " << fact.name << " is nothing that can be looked up";
         EXPECT_EQ(*value, fact.value) << function << ": " << fact.name;

@@ -1,4 +1,4 @@
-/// Bytes of real units, undamaged and damaged, with the outcome docs/spec/spe.md, 7.1 gives.
+/// Bytes of real units, undamaged and damaged, with the results that docs/spec/spe.md, 7.1, gives.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -23,13 +23,13 @@ std::string weights(const State& s, std::string_view field) {
     return out;
 }
 
-/// The field that is the first obstacle at the level of the state; empty if none is.
+/// The field that is the first obstacle at the level of the state; empty if there is none.
 std::string first_obstacle(const State& s) {
     const Explanation e = explain(s, {.current_level_only = true});
     return e.levels[0].samples() ? std::string() : std::string(e.levels[0].obstacles[0].facts[0].name);
 }
 
-/// With an interval and room in the buffer: findings come only from changes of the test.
+/// An interval is set and the buffer has room: findings come only from changes of the test.
 State sound(std::string_view changes) {
     State s = state_of(changes);
     s.regs.pmsirr_el1.interval = 0x100;
@@ -107,14 +107,14 @@ TEST(Explain, realm) {
     EXPECT_EQ(obstacles[0].remedy, 1U);
     s.regs.mdcr_el3.nspbe = true;
     EXPECT_EQ(first_obstacle(s), "");
-    // The first revision knows no Realm, and nothing helps.
+    // The first revision knows no Realm, and no field helps.
     s.arch.revision = Revision::first;
     const auto without = of(s).levels[1].obstacles;
     ASSERT_EQ(without.size(), 1U);
     EXPECT_FALSE(without[0].remedy);
 }
 
-/// A state with nothing ruled out.
+/// A state with any combination of fields.
 State random_state(wire::Random& random) {
     State s;
     wire::Generator generator(random);
@@ -321,7 +321,7 @@ TEST(Explain, registers_with_an_enable_of_their_own) {
     ASSERT_EQ(own.size(), 1U);
     EXPECT_EQ(own[0].name, "PMSNEVFR_EL1");
     EXPECT_EQ(own[0].access.value, SysRegAccess::TrapToEL3);
-    EXPECT_TRUE(of(s).levels[0].own_accesses.empty());  // EL0 has access to none
+    EXPECT_TRUE(of(s).levels[0].own_accesses.empty());  // EL0 has no access to any register
     s.regs.mdcr_el3.en_pmsn = true;
     EXPECT_TRUE(of(s).levels[1].own_accesses.empty());
     s.regs.mdcr_el3.en_pmsn = false;
@@ -339,7 +339,8 @@ TEST(Explain, bits_without_meaning) {
     EXPECT_TRUE(without_meaning(s, "PMSCR_EL1")[0].reserved());
 }
 
-// Section 2: which feature brings each field. Without it the field has no effect, with it alone it has.
+// Section 2: the feature that adds each field. Without the feature the field has no effect, with only this feature it
+// has.
 TEST(Explain, fields_come_with_their_features) {
     struct Row {
         std::string_view register_name, field;
@@ -383,7 +384,7 @@ TEST(Explain, fields_come_with_their_features) {
         EXPECT_TRUE(meaningless(s));
         row.feature(s.arch);
         EXPECT_FALSE(meaningless(s));
-        // No other feature brings it.
+        // No other feature adds the field.
         s.arch = bare.arch;
         for (const Row& other : rows)
             if (other.feature != row.feature && row.field != "EnPMS4") other.feature(s.arch);

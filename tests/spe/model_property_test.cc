@@ -155,7 +155,7 @@ Executed random_operation(Random& random, std::uint64_t cycle) {
 struct Outcome {
     std::vector<std::uint8_t> memory;
     ModelCounts counts;
-    std::vector<std::string> story;  ///< text of records read back on the way, and of fates
+    std::vector<std::string> story;  ///< text of records that were read back meanwhile, and of fates
     bool operator==(const Outcome&) const = default;
 };
 
@@ -214,7 +214,7 @@ public:
     [[nodiscard]] std::uint64_t skipped() const { return skipped_; }
 
 private:
-    /// It is a member of the population if profiling is enabled: skip() counts those alone.
+    /// An operation is a member of the population if profiling is enabled: skip() counts only members.
     [[nodiscard]] bool member(const Executed& op) const {
         return !(op.continues && config_.state.regs.pmsidr_el1.arch_inst) &&
                (op.retired || config_.choices.speculation);
@@ -226,7 +226,7 @@ private:
         if (op.operation.kind == Kind::branch && op.retired && !op.condition_failed) model_->skipped_branch(op.target);
     }
 
-    /// Compares the new records with the unit's reports, and begins with an empty buffer.
+    /// Compares the new records with the unit's reports, and empties the buffer.
     void read_back() {
         model_->psb_csync();
         model_->dsb();
@@ -340,7 +340,7 @@ TEST(ModelProperty, SkippingChangesNothing) {
     EXPECT_GT(skipped, operations / 2);
 }
 
-/// The part of an operation that an operation type packet can carry, by the reader.
+/// The part of an operation that an operation type packet can carry, as the reader gives it.
 TEST(ModelProperty, OperationTypesReadBack) {
     Random random(3);
     Architecture arch = Architecture::of(Version::v1_4);
@@ -380,7 +380,7 @@ TEST(ModelProperty, OperationTypesReadBack) {
     }
 }
 
-/// Member by member, the registers follow 1.2: computed once more here, with plain numbers.
+/// The registers follow section 1.2 member by member: computed a second time here, with plain numbers.
 TEST(ModelProperty, IntervalStepByStep) {
     for (const bool e_rnd : {false, true}) {
         test::UnitUnderTest unit;

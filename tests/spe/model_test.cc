@@ -43,7 +43,7 @@ TEST(Interval, HoldsWhileProfilingIsDisabled) {
     UnitUnderTest unit;
     Model& model = unit.model();
     for (std::uint64_t i = 1; i <= 100; ++i) model.retire(other(i, i));
-    model.set_exception_level(100, EL2);  // the buffer is EL1's
+    model.set_exception_level(100, EL2);  // EL1 owns the buffer
     EXPECT_FALSE(model.enabled());
     EXPECT_EQ(model.until_next(), ~std::uint64_t{0});
     for (std::uint64_t i = 1; i <= 1000; ++i) model.retire(other(i, 100 + i));
@@ -70,7 +70,7 @@ TEST(Interval, OfZero) {
 }
 
 TEST(Interval, EarlyMembersByTheSecondaryCounter) {
-    // ECOUNT nonzero on entry: it counts beside COUNT, and the member on which it becomes 0 is chosen.
+    // ECOUNT is nonzero on entry: it counts beside COUNT, and the member on which it becomes 0 is chosen.
     UnitUnderTest unit;
     unit.regs().pmsidr_el1.e_rnd = unit.regs().pmsirr_el1.rnd = true;
     unit.regs().pmsicr_el1.count_31_0 = 100;
@@ -95,7 +95,7 @@ double chi_square(const std::array<std::uint64_t, 256>& counts) {
 // With 255 degrees of freedom the statistic lies in this interval, except in one case in ten million.
 constexpr double least_chi = 150, most_chi = 390;
 
-/// The members that a unit of this jitter chooses.
+/// The members that a unit with this jitter chooses.
 std::vector<std::uint64_t> chosen_members(bool e_rnd, std::uint32_t interval, std::uint64_t seed, unsigned samples) {
     UnitUnderTest unit;
     unit.regs().pmsidr_el1.e_rnd = e_rnd;
@@ -125,13 +125,13 @@ TEST(Interval, JitterBeforeTheInterval) {
         }
         EXPECT_GT(chi_square(seen), least_chi);
         EXPECT_LT(chi_square(seen), most_chi);
-        // 256 * INTERVAL + 128.5 in the mean; the mean of 20 000 has a standard deviation of 0.52.
+        // 256 * INTERVAL + 128.5 on average; the mean of 20 000 has a standard deviation of 0.52.
         EXPECT_NEAR(static_cast<double>(sum) / static_cast<double>(members.size()), 256 * interval + 128.5, 3);
     }
 }
 
 TEST(Interval, JitterBehindTheInterval) {
-    // With ERnd: the k-th is chosen 0 to 255 members behind member k * (256 * INTERVAL + 1).
+    // With ERnd: the k-th chosen member is 0 to 255 members after member k * (256 * INTERVAL + 1).
     for (const std::uint32_t interval : {1U, 7U}) {
         std::array<std::uint64_t, 256> seen{};
         std::uint64_t k = 0;
@@ -182,7 +182,7 @@ TEST(Population, Speculation) {
         unit.model().psb_csync();
         const auto records = unit.witness.written();
         ASSERT_EQ(records.size(), speculation ? 2U : 1U);
-        EXPECT_EQ(records[0].events, speculation ? 0U : event::retired);  // the 257th of all, the 514th
+        EXPECT_EQ(records[0].events, speculation ? 0U : event::retired);  // the 257th of all members, the 514th
         EXPECT_EQ(records.back().events, event::retired);
     }
 }
@@ -245,7 +245,7 @@ TEST(Records, PlacesOfAbsentPackets) {
     };
     constexpr auto target = RecordColumn::branch_target, data = RecordColumn::data_virtual;
     constexpr std::size_t least = 21, address = 9;
-    // Target and data address share their place, whichever of them the record has.
+    // Target address and data address have the same place, whichever of them the record has.
     EXPECT_EQ(record({target, data}, other(1, 0)), least + address);
     EXPECT_EQ(record({data}, other(1, 0)), least + address);
     EXPECT_EQ(record({target}, other(1, 0)), least + address);
@@ -404,7 +404,7 @@ TEST(Records, PreviousBranchTarget) {
     model.skipped_branch({{0x400}});
     unit.sample(other(0x400, 0));
     EXPECT_EQ(unit.witness.written().at(3).previous_target, 0xa000'0000'0000'0400U);
-    // A branch that is not profiled ends it.
+    // A branch that is not profiled ends the sequence.
     model.set_exception_level(2000, EL2);
     model.retire(branch(0x500, 2000, 0x600));
     model.set_exception_level(2001, EL1);
@@ -681,7 +681,7 @@ TEST(Collisions, TheSlotIsFreeWhenTheOperationIsComplete) {
 }
 
 TEST(Collisions, MoreInFlight) {
-    // The one that ends first is written first.
+    // The sample that ends first is written first.
     UnitUnderTest unit;
     unit.config.choices.in_flight = 2;
     for (std::uint64_t i = 1; i <= 1100; ++i) unit.model().retire(other(i, i, i == 257 ? 700 : 200));
@@ -691,7 +691,7 @@ TEST(Collisions, MoreInFlight) {
 }
 
 TEST(Collisions, RateAsExpected) {
-    // One member a cycle, all of L cycles, no jitter, one in flight: of each ceil(L / 257) samples one is taken.
+    // One member in each cycle, each with L cycles, no jitter, one in flight: of ceil(L / 257) samples, one is taken.
     for (const unsigned latency : {100U, 300U, 1000U, 4000U}) {
         UnitUnderTest unit;
         unit.config.state.arch = Architecture::of(Version::v1_2);
@@ -886,12 +886,12 @@ TEST(Buffer, FillsStopsAndGoesOn) {
             model.retire(other(1, cycle));
             model.advance(cycle + 1);
         }
-        // 64 records of 64 bytes have room: the last leaves none for another.
+        // 64 records of 64 bytes have room: after the last one there is no room for another.
         written += 64;
         EXPECT_EQ(model.pointer().value, 0x2000U);
         EXPECT_EQ(model.counts().with(Fate::written), written);
         EXPECT_EQ(unit.buffer.written(model.pointer()).size(), 0x1000U);
-        // While it is stopped nothing is counted.
+        // While profiling is stopped no member is counted.
         const std::uint64_t members = model.counts().pmu.sample_pop;
         for (unsigned i = 0; i < 600; ++i) model.retire(other(2, ++cycle));
         EXPECT_EQ(model.counts().pmu.sample_pop, members);
@@ -975,7 +975,7 @@ TEST(Buffer, Faults) {
         EXPECT_EQ(unit.model().counts().with(row.fate), 1U);
         EXPECT_EQ(unit.model().counts().fault_events, 1U);
         EXPECT_EQ(unit.model().counts().bytes, row.at - 0x1000);
-        // Bytes written before the fault are there, and none behind it.
+        // Bytes written before the fault are there, and none after it.
         const auto record = hex("98 03 00 99 00 00 b0 34 12 00 00 00 00 00 a0 48 00 52 02 00 01");
         for (std::size_t i = 0; i < record.size(); ++i)
             EXPECT_EQ(unit.buffer.bytes()[i], 0x1000 + i < row.at ? record[i] : 0);
@@ -1074,7 +1074,7 @@ TEST(Barrier, RecordsWaitUntilPsbCsync) {
     for (unsigned i = 0; i < 3; ++i) unit.sample(other(i, 0));
     EXPECT_EQ(unit.model().pending(), 3U);
     EXPECT_EQ(unit.model().pointer().value, 0x1000U);
-    unit.sample(other(3, 0));  // the oldest makes room
+    unit.sample(other(3, 0));  // the oldest sample makes room
     EXPECT_EQ(unit.witness.members(Fate::written), (std::vector<std::uint64_t>{257}));
     unit.model().psb_csync();
     EXPECT_EQ(unit.model().pending(), 0U);
@@ -1119,7 +1119,7 @@ TEST(Barrier, WritesAreCompleteBehindDsb) {
 }
 
 TEST(Barrier, FaultBecomesVisible) {
-    // The record waits; PSB CSYNC translates its address, and records behind it are lost.
+    // The record waits; PSB CSYNC translates its address, and records after it are lost.
     UnitUnderTest unit;
     unit.config.choices.queued_records = 8;
     unit.buffer.fault_at({0x1015}, {});
@@ -1174,7 +1174,7 @@ TEST(Check, WhatNoUnitIs) {
 }
 
 TEST(Check, LongestRecords) {
-    UnitUnderTest printed;  // CollectContextIDR2 as printed has it without EL2
+    UnitUnderTest printed;  // CollectContextIDR2 as the printed text has it, without EL2
     printed.config.state.arch.el2 = false;
     EXPECT_EQ(printed.config.longest_record_bytes(), 57U);
     printed.config.state.arch.as_printed = true;
@@ -1258,7 +1258,7 @@ TEST(Check, LinuxUser) {
 
 // ---- records of real units, given to the model as operations
 
-/// The operation behind a record, and a unit with the programming of its unit.
+/// The operation that a record describes, and a unit programmed like the record's unit.
 void replay(const Record& r, UnitUnderTest& unit, Executed& op) {
     const ProgramAddress pc = program_address(r.pc);
     Registers& regs = unit.regs();

@@ -1,5 +1,5 @@
-/// Byte vectors for every packet, from docs/spec/spe.md: the outside witness of the packet descriptions, which round
-/// trips cannot check.
+/// Byte vectors for every packet, from docs/spec/spe.md: independent evidence for the packet descriptions, which round
+/// trips cannot give.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -149,7 +149,7 @@ TEST(Padding, IsARun) {
               "0+3 PADDING bytes=3\n3+1 END\n4+1 PADDING bytes=1\n5+3 COUNTER index=0 cycles=1\n8+2 PADDING bytes=2\n");
 }
 
-// Section 4.1: to the next multiple in the stream; from an aligned place a whole unit.
+// Section 4.1: to the next multiple in the stream; from an aligned place, a whole unit.
 TEST(Alignment, SkipsToTheNextPlace) {
     EXPECT_EQ(collect(hex("01 01 01 22 00 aa bb cc 01")).text(),
               "0+1 END\n1+1 END\n2+1 END\n3+5 ALIGNMENT skip=8/5\n8+1 END\n");
@@ -163,7 +163,7 @@ TEST(Alignment, SkipsToTheNextPlace) {
     for (std::size_t cut = 0; cut <= bytes.size(); ++cut) EXPECT_EQ(collect(bytes, {cut}).items, whole.items) << cut;
 }
 
-// The header alone says how large a unit is, and has two bytes itself.
+// The header alone shows the size of the unit, and itself has two bytes.
 TEST(Alignment, HeaderOfEachUnit) {
     EXPECT_EQ(Skip{}, (Skip{2, 2}));  // the smallest
     for (unsigned exponent = 0; exponent < 16; ++exponent) {
@@ -225,7 +225,7 @@ TEST(Address, GoesBothWays) {
     }
 }
 
-// Section 4.7: the meaning of a code depends on the core; for an unknown core there is none.
+// Section 4.7: the meaning of a code depends on the core; for an unknown core it has none.
 TEST(DataSource, IsNamedByTheCore) {
     EXPECT_EQ(data_source_name(0x410fd0c1, 0), "L1D");
     EXPECT_EQ(data_source_name(0x413fd401, 8), "L2D");
@@ -237,7 +237,7 @@ TEST(DataSource, IsNamedByTheCore) {
     EXPECT_EQ(data_source_name(0, 0), "");
 }
 
-/// The names of codes 0 to 31, those that have one.
+/// The names of the codes 0 to 31 that have names.
 std::string data_source_names(std::uint32_t midr) {
     std::string out;
     for (std::uint32_t code = 0; code < 32; ++code)
@@ -246,7 +246,7 @@ std::string data_source_names(std::uint32_t midr) {
     return out;
 }
 
-// The tables of section 4.7, whole.
+// The tables of section 4.7, completely.
 TEST(DataSource, EveryCodeOfEveryCore) {
     for (const unsigned part : {0xd0cU, 0xd49U, 0xd40U, 0xd4fU, 0xd84U, 0xd4bU, 0xd4dU, 0xd81U, 0xd89U, 0xd87U, 0xd44U,
                                 0xd4cU, 0xd4eU, 0xd82U, 0xd85U})

@@ -39,7 +39,7 @@ void expect_accounted(const Decoded& got, std::size_t bytes) {
     for (const RecordGap& g : got.gaps) (g.inside ? damaged : lost) += g.gap.bytes();
     EXPECT_EQ(t.record_bytes, record_bytes);
     EXPECT_EQ(t.lost_bytes, lost);
-    EXPECT_GE(damaged, t.damaged_bytes);  // more where the record around it was never whole
+    EXPECT_GE(damaged, t.damaged_bytes);  // more if the surrounding record was never whole
 }
 
 TEST(Record, HoldsEveryColumn) {
@@ -221,12 +221,12 @@ TEST(Damage, EndsWithTheRecord) {
         wire::Random random(seed);
         auto bytes = test::random_records(random, 20);
         test::damage(random, bytes, 3);
-        // The damaged packet may swallow a payload and a terminator behind it.
+        // After the damage, the next terminator restores everything.
         const auto filler = hex("01 01 01 01 01 01 01 01 01 01 01 01");
         bytes.insert(bytes.end(), filler.begin(), filler.end());
         const Totals before = decode<ReferenceDecoder>(bytes).totals;
         if (before.alignment_bytes + before.with(Defect::aligned) + before.lost_bytes != 0)
-            continue;  // a skip may reach anywhere
+            continue;  // The damaged packet may include a payload and a terminator after it.
         const std::size_t good = bytes.size();
         const auto tail = test::random_records(random, 20);
         bytes.insert(bytes.end(), tail.begin(), tail.end());

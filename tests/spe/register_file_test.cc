@@ -69,7 +69,7 @@ TEST(RegisterFile, base) {
     for (const char* const text : {"", "0", "9", "09", "0x10", "0b10", "6b", "0000000080101001"})
         EXPECT_FALSE(base_unclear(text)) << text;
 
-    // One unambiguous value decides for all, at any place.
+    // One unambiguous value determines the radix of all values, wherever it stands.
     const auto dump = read_settings("PMBLIMITR_EL1 80101001\nPMSCR_EL1 3\nPMSIRR_EL1.INTERVAL 10\nPMBPTR_EL1 6b");
     ASSERT_TRUE(dump) << dump.error().message;
     EXPECT_EQ(

@@ -14,7 +14,7 @@ struct Place {
     unsigned hi, lo;
 };
 
-// Each field of sections 2.1 to 2.8, as its table places it: the outside witness of the descriptions.
+// Each field of sections 2.1 to 2.8 at the place that its table gives: independent evidence for the descriptions.
 const Place places[] = {
     {"PMSCR_EL1.E0SPE", 0, 0},
     {"PMSCR_EL1.E1SPE", 1, 1},
@@ -134,7 +134,7 @@ TEST(Registers, fields_are_where_the_specification_has_them) {
         EXPECT_TRUE(ones + 1 == 0 || !r.set_field(place.field, ones + 1)) << place.field;
         known.insert(place.field);
     }
-    // No field is left out; PMBSR_EL2 and _EL3 are as PMBSR_EL1.
+    // All fields are listed; PMBSR_EL2 and _EL3 are like PMBSR_EL1.
     const Registers none;
     Registers::for_each(none, [&](const auto& r) {
         if (r.name == "PMBSR_EL2" || r.name == "PMBSR_EL3") return;

@@ -115,7 +115,7 @@ TEST(Vectors, are_those_of_the_specification) {
     EXPECT_EQ(printed, rows);
 }
 
-/// The rows MOD-01 to MOD-16, in the same notation; the setups there are in words.
+/// The rows MOD-01 to MOD-16, in the same notation; their setups are described in words.
 struct Modern {
     const char* id;
     const char* configuration;
@@ -194,11 +194,11 @@ TEST(Vectors, room_for_a_record) {  // MOD-17, MOD-18
     r.pmbsr_el1.coll = true;
     record_buffer_full(r);
     EXPECT_EQ(to_value(r.pmbsr_el1), 0x0003'0001U);
-    // An event that is already there stays.
+    // An event that is present already stays.
     r.pmbsr_el1 = from_value<PmbsrEl1>(0x9002'0007);
     record_buffer_full(r);
     EXPECT_EQ(to_value(r.pmbsr_el1), 0x9002'0007U);
-    // No limit address at all leaves no room.
+    // Without a limit address there is no room.
     r.pmblimitr_el1.limit = 0;
     r.pmbptr_el1.ptr = 0;
     EXPECT_TRUE(buffer_full(r));

@@ -48,7 +48,7 @@ StackEntry branch(std::uint64_t from, std::uint64_t to) {
     return out;
 }
 
-/// Ranges as `from-to`, `+` where the branch was taken; other elements by their kind, contexts left out.
+/// Ranges as `from-to`, with `+` if the branch was taken; other elements by their kind, without contexts.
 std::string decode(const std::vector<std::uint8_t>& bytes) {
     const synthetic::Memory code_of = memory();
     flow::BlockTable table;
@@ -71,13 +71,13 @@ std::string decode(const std::vector<std::uint8_t>& bytes) {
 }
 
 TEST(StackDecoder, GoesThroughTheCodeBetweenTwoBranches) {
-    // The newest first: twice round the loop. The oldest gives its own branch only.
+    // The newest first: two iterations of the loop. The oldest entry gives only its own branch.
     EXPECT_EQ(decode(bytes_of({branch(0x1010, 0x1004), branch(0x1010, 0x1004)})), "1010-1014+ 1004-100c 100c-1014+ ");
     EXPECT_EQ(decode(bytes_of({branch(0x1008, 0x1014), branch(0x1010, 0x1004)})), "1010-1014+ 1004-100c+ ");
 }
 
 TEST(StackDecoder, LeavesOutWhatTheCodeContradicts) {
-    // Past a branch that is always taken; to an address where the branch does not lead; back; inside an instruction.
+    // Past a branch that is always taken; to an address that the branch cannot reach; backwards; inside an instruction.
     EXPECT_EQ(decode(bytes_of({branch(0x1014, 0x2000), branch(0x1010, 0x1004)})), "1010-1014+ contradiction ");
     EXPECT_EQ(decode(bytes_of({branch(0x1008, 0x1010), branch(0x1010, 0x1004)})), "1010-1014+ contradiction ");
     EXPECT_EQ(decode(bytes_of({branch(0x1000, 0x1004), branch(0x1010, 0x1004)})), "1010-1014+ contradiction ");
@@ -127,7 +127,7 @@ TEST(StackDecoder, RemembersABoundedNumberOfStretches) {
     Decoder decoder({}, straight, out);
     std::vector<StackEntry> entries;
     for (std::uint64_t i = 0; i <= Decoder::most_remembered + 1; ++i) {
-        // Each branch is at the target of the one before, and all stretches differ.
+        // Each branch is at the target of the preceding one, and all stretches differ.
         StackEntry e = branch(0x10000 + 8 * i, 0x10000 + 8 * i - 8);
         e.type = BranchEntryType::interrupt;
         entries.push_back(e);

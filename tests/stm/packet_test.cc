@@ -149,12 +149,12 @@ TEST(StmPackets, EndAtDamageUpToTheNextSync) {
               "GAP malformed packet 4\nASYNC ones=21\nNULL\nNULL\n");
     // Twenty F and 0: no synchronisation.
     EXPECT_EQ(after_sync("ff ff ff ff ff ff ff ff ff ff 00 11 22"), "GAP malformed packet 13\n");
-    // It begins right after the first nibble of the damage, which has no byte of its own.
+    // It begins directly after the first nibble of the damage, which has no byte of its own.
     EXPECT_EQ(after_sync("e0 ff ff ff ff ff ff ff ff ff ff 0f 00"), "NULL\nASYNC ones=21\nNULL\nNULL\n");
 }
 
 TEST(StmPackets, GoOnAtASyncWhoseBeginABrokenPacketTook) {
-    // The data of a D64 were lost: it takes 16 of the F.
+    // The data of a D64 were lost: the packet takes 16 of the F.
     EXPECT_EQ(after_sync("70 ff ff ff ff ff ff ff ff ff ff 0f 10 04"),
               "NULL\nD64 value=0xffffffffffffffff\nGAP malformed packet 3\nNULL\nM8 value=0x40\n");
 }

@@ -1,11 +1,11 @@
-"""Packages of Debian that a test downloads, with apt and state of its own: nothing of the system changes."""
+"""Packages of Debian that a test downloads, with a separate apt and state: nothing in the system changes."""
 import subprocess
 
 from scratch import HANGS
 
 
 class Missing(Exception):
-    """Why the packages could not be had."""
+    """The reason why the packages could not be downloaded."""
 
 
 class Apt:

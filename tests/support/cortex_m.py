@@ -1,4 +1,5 @@
-"""Programs for a Cortex-M without an operating system: where they lie in each machine, and how they are built.
+"""Programs for a Cortex-M without an operating system: their addresses in each machine, and how they are built. from
+cortex_m import BOARDS, COMPILER, build
 
     from cortex_m import BOARDS, COMPILER, build
 """

@@ -1,1 +1,1 @@
-// Headers that all tests parse are precompiled with this.
+// Headers that all tests parse are precompiled with this file.

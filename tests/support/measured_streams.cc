@@ -26,7 +26,8 @@ MeasuredPart make_part(const PartOptions& options, std::uint64_t waypoints) {
                                     from_value<pft::Etmidr>(part.etmidr));
     const Program program = make_program(
         {.seed = 1, .blocks = options.blocks, .a32_eret = false, .blx_may_fail = false, .large_block_chance = 0});
-    // Plain execution: features that OpenCSD reads differently (docs/spec/pft.md, 4.10) would compare different work.
+    // Plain execution: with features that OpenCSD reads differently (docs/spec/pft.md, 4.10), the two would do
+    // different work.
     Walk walk(program, {.seed = options.seed + 1,
                         .exceptions = 20,
                         .debug = 0,
@@ -63,7 +64,7 @@ MeasuredStream two_sources(std::uint64_t waypoints) {
 std::vector<std::uint8_t> framed(std::array<FramedSource, 2> sources) {
     std::vector<std::uint8_t> frames;
     coresight::Formatter formatter(frames);
-    // In turns of some bytes, as a funnel lets them pass.
+    // In turns of several bytes, as a funnel forwards them.
     Random random(5);
     while (!sources[0].bytes.empty() || !sources[1].bytes.empty())
         for (FramedSource& source : sources) {

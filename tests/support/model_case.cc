@@ -37,7 +37,8 @@ void set_return_stack(ModelCase& c, unsigned depth) {
     c.model.registers.cr.return_stack = true;
     c.model.registers.cr.branch_broadcast = false;
     c.model.choices.return_stack_depth = static_cast<std::uint8_t>(depth);
-    // Decoders keep an entry that was popped without a sign in the trace (4.5, rule 3): right for one entry only.
+    // Decoders keep an entry that was popped without a sign in the trace (4.5, rule 3): this is right for one entry
+    // only.
     if (depth > 1) c.model.choices.matched_change = ModelChoices::MatchedChange::packet_keeps_entry;
 }
 void set_version(ModelCase& c, unsigned minor) {
@@ -53,7 +54,7 @@ void set_broadcast(ModelCase& c, ModelChoices::BroadcastBarrier barrier) {
     c.model.choices.broadcast_barrier = barrier;
 }
 void set_prohibited(ModelCase& c) {
-    // Into a prohibited region go exceptions and indirect branches only.
+    // Only exceptions and indirect branches enter a prohibited region.
     c.walk.security_changes = 0;
     c.walk.trustzone = true;
 }
@@ -311,7 +312,7 @@ constexpr Named simpler[] = {
     {"isync_delay", [](ModelCase& c, Random&) { c.model.choices.isync_delay_waypoints = 0; }},
 };
 
-/// Each open question now and then with another choice than the default.
+/// Sometimes gives an open question another choice than the default.
 void random_choices(ModelChoices& c, Random& random) {
     c.update_base = pick(random, {ModelChoices::UpdateBase::either, ModelChoices::UpdateBase::is_base,
                                   ModelChoices::UpdateBase::is_not_base});
@@ -415,7 +416,7 @@ void complete(ModelCase& c) {
     r.teevr = from_value<pft::Etmteevr>(external_1);
     r.tsevr = from_value<pft::Etmtsevr>(c.driver.input_changes != 0 ? external_2 : never);
     r.trigger = from_value<pft::Etmtrigger>(c.driver.input_changes != 0 ? external_3 : never);
-    // Only counts that wrap can be summed up; for the others none may overflow.
+    // Only counts that wrap can be summed up; with the other choices no count may overflow.
     if (c.model.choices.cycle_overflow != ModelChoices::CycleOverflow::wrap) c.walk.pause_bits = 24;
     c.program.barrier_waypoints = r.ccer.barrier_waypoints;
 }
@@ -434,7 +435,7 @@ std::vector<Element> decode(const pft::Config& config, const isa::CodeReader& co
     return sink.take();
 }
 
-/// A few packets before and behind the one at `offset`.
+/// A few packets before and after the packet at `offset`.
 std::string packets_around(const Collected& packets, std::uint64_t offset) {
     const auto& items = packets.items;
     const auto at = std::find_if(items.begin(), items.end(), [&](const auto& i) { return i.first.value >= offset; });
@@ -445,7 +446,7 @@ std::string packets_around(const Collected& packets, std::uint64_t offset) {
     return out;
 }
 
-/// 5.7, 4: every address is as short as it may be.
+/// 5.7, 4: every address is as short as possible.
 std::string not_shortest(const Collected& packets, const pft::ModelConfig& model) {
     using namespace pft;
     Place base, other;
@@ -501,7 +502,7 @@ std::string wrong_order(const Collected& packets, const ModelCase& c) {
         return at(1, "no I-sync that begins trace behind the first A-sync");
     std::uint64_t last_async = 0, triggers = 0;
     bool isync_due = false;
-    unsigned since_async = 0;  // waypoints behind an A-sync whose I-sync has not come
+    unsigned since_async = 0;  // waypoints after an A-sync whose I-sync has not come
     for (std::size_t i = 0; i < all.size(); ++i) {
         const std::uint64_t offset = packets.items[i].first.value;
         if (is<Timestamp>(all, i) && !config.timestamps) return at(i, "a timestamp though they are off");
@@ -512,7 +513,7 @@ std::string wrong_order(const Collected& packets, const ModelCase& c) {
         if (is<ExceptionReturn>(all, i) && (config.minor_version == 0 || !is<BranchAddress>(all, i - 1) ||
                                             std::get<BranchAddress>(all[i - 1]).exception() != 0))
             return at(i, "an exception return that is not behind its branch packet");
-        // A full FIFO may lose packets that belong behind.
+        // A full FIFO may lose packets that belong after this one.
         const bool whole = choices.fifo_bytes == 0 && i + 1 < all.size();
         if (is<ISync>(all, i) && whole && config.vmid_trace && !is<Vmid>(all, i + 1))
             return at(i, "no VMID behind an I-sync");
@@ -520,7 +521,7 @@ std::string wrong_order(const Collected& packets, const ModelCase& c) {
             std::get<ISync>(all[i]).reason == ISyncReason::periodic &&
             !is<Timestamp>(all, i + (config.vmid_trace ? 2U : 1U)))
             return at(i, "no T-sync behind a periodic I-sync");
-        // 5.4. Atoms that waits and flushes send are not full.
+        // 5.4. Atoms sent because of waits and flushes are not full.
         if (is<Atom>(all, i) && is<Atom>(all, i + 1) && !config.cycle_accurate &&
             std::get<Atom>(all[i]).outcome.atoms.count != 5 && c.driver.waits + c.driver.flushes == 0)
             return at(i, "an atom packet of under five before another");
@@ -596,7 +597,7 @@ void place_comparators(ModelCase& c, const Program& program) {
     r.tecr1.start_stop = c.starts + c.stops != 0;
     for (unsigned i = 0; i < c.starts; ++i) at(c.driver.start_at, r.tsscr.start);
     for (unsigned i = 0; i < c.stops; ++i) at(c.driver.stop_at, r.tsscr.stop);
-    if (c.starts != 0 && random.half()) {  // both in one block, now and then at one place
+    if (c.starts != 0 && random.half()) {  // both in one block, sometimes at one place
         c.driver.stop_at.front() = c.driver.start_at.front() + 4 * random.below(2);
         r.acvr[15U - c.starts].value = static_cast<std::uint32_t>(c.driver.stop_at.front());
     }
@@ -759,7 +760,7 @@ std::string check_damage(const ModelCase& made, std::uint64_t seed, DamageTotals
     bool waits = false;
     for (const auto& item : pft::test::collect(bytes, config).items) {
         if (item.text.starts_with("A-SYNC")) {
-            // If no I-sync is between two, the later one counts.
+            // If there is no I-sync between two A-syncs, the later A-sync counts.
             if (waits) syncs.pop_back();
             syncs.push_back({item.first.value, bytes.size()});
             waits = true;
@@ -782,7 +783,7 @@ std::string check_damage(const ModelCase& made, std::uint64_t seed, DamageTotals
         bool first = true;
         for (const Sync& s : syncs) {
             if (s.async < d.end) continue;
-            // Damage before it may lengthen its run of zeros: its end counts.
+            // Damage before it may lengthen its run of zeros, so its end is compared.
             const std::uint64_t end = s.async + 6 + d.added - d.dropped;
             if (std::none_of(packets.items.begin(), packets.items.end(), [&](const auto& item) {
                     return item.text.starts_with("A-SYNC") && item.first.value + item.bytes == end;

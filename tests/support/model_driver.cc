@@ -55,13 +55,13 @@ bool ModelDriver::prohibited() const {
     return !authentication_.non_invasive || (!ns_ && !authentication_.secure_non_invasive);
 }
 
-/// Without Security Extensions a macrocell traces as if always Secure (3).
+/// Without Security Extensions a macrocell traces as if it were always Secure (3).
 void ModelDriver::go_to(bool ns, bool hyp) {
     ns_ = ns && config_.registers.idr.security != 0;
     hyp_ = hyp && packets_.minor_version >= 1;
 }
 
-/// docs/spec/pft.md, 5.6. Asked once for each block, up to the instruction at `end`.
+/// docs/spec/pft.md, 5.6. Called once for each block, up to the instruction at `end`.
 bool ModelDriver::wants(const Block& block, std::uint64_t end) {
     const std::uint64_t start = block.start;
     if (programming_ || prohibited()) return false;
@@ -129,7 +129,7 @@ void ModelDriver::begin(const Block& block, std::uint64_t cycle) {
     in_debug_ = jazelle_ = false;
 }
 
-/// Where trace is prohibited the event is off, and may rise again behind it (5.3).
+/// Where trace is prohibited the event is false, and may become true again afterwards (5.3).
 std::uint64_t ModelDriver::most_triggers() const {
     const bool always = options_.authentication == pft::Authentication{} && options_.authentication_changes == 0;
     return always ? rises_[1] : ~std::uint64_t{0};
@@ -350,13 +350,13 @@ std::vector<Element> normalise(const std::vector<Element>& elements, const Model
             case Kind::context: context = e; break;
             case Kind::trigger: ++triggers; break;
             case Kind::timestamp:
-                // Each gives a later time than the one before, and all of the bits of it.
+                // Each timestamp gives a later time than the one before, with all its bits.
                 if ((e.b == 0 || e.a < last_timestamp || !driver.knows_time(e.a)) && wrong.empty()) wrong = to_text(e);
                 last_timestamp = e.a;
                 break;
             case Kind::trace_on:
                 e.cycles = flow::no_cycles;
-                // Elements behind an I-sync may have been lost.
+                // Elements after an I-sync may have been lost.
                 if (!out.empty() && out.back().kind == Kind::trace_on) take_back();
                 put(e, offset);
                 break;

@@ -26,7 +26,7 @@ static long ahead(void) {
     static result (*next)(__VA_ARGS__); \
     if (!next) next = (result(*)(__VA_ARGS__))dlsym(RTLD_NEXT, #name)
 
-/* Without dlsym, which may ask for the time before it can be asked for anything. */
+/* Without dlsym, which may ask for the time before it is usable. */
 int clock_gettime(clockid_t clock, struct timespec* to) {
     const int status = (int)syscall(SYS_clock_gettime, clock, to);
     if (status == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) to->tv_sec += ahead();
@@ -50,7 +50,7 @@ int timespec_get(struct timespec* to, int base) {
     return base == TIME_UTC && clock_gettime(CLOCK_REALTIME, to) == 0 ? base : 0;
 }
 
-/* The kernel's clock is not ahead. What is not a date, is of the other clock. */
+/* The kernel's clock is not ahead. Times that are not dates belong to the other clock. */
 static struct timespec of_kernel(const struct timespec* until) {
     struct timespec out = *until;
     if (out.tv_sec > 1000000000 / 2) out.tv_sec -= ahead();

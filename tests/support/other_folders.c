@@ -66,7 +66,7 @@ struct dirent64* readdir64(DIR* folder) {
     pthread_mutex_unlock(&lock);
     return file;
 }
-/* The two are laid out alike. */
+/* The two structures have the same layout. */
 _Static_assert(sizeof(struct dirent) == sizeof(struct dirent64), "a machine of 64 bits");
 struct dirent* readdir(DIR* folder) { return (struct dirent*)readdir64(folder); }
 int closedir(DIR* folder) {

@@ -15,7 +15,8 @@ import threading
 import time
 import unittest
 
-# Seconds after which a command hangs: no machine, however busy, is as slow. CTest ends a test later (tests/CMakeLists.txt).
+# Seconds after which a command counts as hanging: no machine, however busy, is as slow. CTest ends a test later
+# (tests/CMakeLists.txt).
 HANGS = 1200
 
 # The names of Debian's browsers for tests of pages, the smallest first.
@@ -29,11 +30,11 @@ os.environ["LC_ALL"] = "C.UTF-8"
 for _variable in ("DEBUGINFOD_URLS", "SOURCE_DATE_EPOCH", "PAGER", "LESS", "NO_COLOR", "COLUMNS", "LINES", "QEMU_LD_PREFIX",
                   "QEMU_SET_ENV", "QEMU_LOG", "QEMU_STRACE", *([] if "SHAKE_SEED" in os.environ else ["QEMU_UNSET_ENV"])):
     os.environ.pop(_variable, None)
-# An empty home: settings of the user change nothing, and perf, go and npm leave nothing there.
+# An empty home: the user's settings have no effect, and perf, go and npm leave no files there.
 _home = tempfile.TemporaryDirectory(prefix="waymark-home-", ignore_cleanup_errors=True)
 os.environ["HOME"] = _home.name
 os.umask(0o022)
-# A shell lets its jobs in the background ignore these, and the commands of a test would inherit that.
+# A shell lets its background jobs ignore these signals, and the commands of a test would inherit that.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for _signal in (signal.SIGQUIT, signal.SIGHUP):
@@ -41,7 +42,7 @@ if threading.current_thread() is threading.main_thread():
 
 
 def run(*arguments, **more):
-    """Runs a command without standard input, unless `more` has another. Its output is text."""
+    """Runs a command without standard input, unless `more` gives one. Its output is text."""
     if "input" not in more:
         more.setdefault("stdin", subprocess.DEVNULL)
     return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=HANGS, **more)
@@ -58,7 +59,8 @@ def number(text):
 
 
 def wait_for(condition, what, pause=0.02):
-    """What the condition gives, as soon as it holds. It is known to come, on any machine."""
+    """The value of the condition, as soon as it holds. The condition is certain to hold at some time, on any
+    machine."""
     end = time.monotonic() + HANGS
     while not (found := condition()):
         if time.monotonic() > end:
@@ -109,7 +111,7 @@ for _name in ("addError", "addFailure", "addSubTest"):
 
 
 def _self_test():
-    """What stays, by how a case ended."""
+    """Folders stay or go, depending on the result of a case."""
     class Cases(unittest.TestCase):
         def good(self):
             with Folder() as name:

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Sleeps up to so many microseconds, by chance 50 milliseconds, as a disk does that is busy. */
+/* Sleeps at most this number of microseconds, and sometimes 50 milliseconds, like a busy disk. */
 static void wait_for_disk(uint64_t most) {
     static atomic_uint_fast64_t calls;
     static uint64_t seed;

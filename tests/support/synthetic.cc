@@ -154,7 +154,7 @@ struct Filler {
     std::uint32_t opcode, random_bits;
     std::uint8_t bytes;
 };
-// Nothing here is a waypoint; several are near misses of the tables in 1.3.
+// No filler is a waypoint; several are similar to rows of the tables in 1.3.
 constexpr Filler a32_fillers[] = {
     {0xe1a00000, 0x00007007, 4}, {0xe0800000, 0x00077007, 4}, {0xe5900000, 0x00077ffc, 4}, {0xe5800000, 0x000f7ffc, 4},
     {0xe1500000, 0x00070007, 4}, {0xe0000090, 0x00070707, 4}, {0x03a00000, 0x700070ff, 4}, {0xe320f000, 0x00000003, 4},
@@ -251,7 +251,7 @@ private:
             program_.by_isa[static_cast<unsigned>(start)].push_back(number);
     }
 
-    /// Returns the instruction set of the block behind it.
+    /// Returns the instruction set of the block after it.
     Isa block(std::uint32_t section, std::uint32_t function, Isa isa, bool handler, bool last) {
         const Ending ending = choose(isa, handler, last);
         ProgramBlock b;
@@ -319,7 +319,7 @@ private:
 
     void finish(std::uint32_t section, ProgramBlock& b, const Ending& ending, bool followed) {
         std::uint32_t opcode = ending.opcode | (static_cast<std::uint32_t>(random_()) & ending.random_bits);
-        // LDR.W with imm8: neither indexed nor written back would be undefined.
+        // LDR.W with imm8: without indexing and write-back it would be undefined.
         if (ending.opcode == 0xf850f800) opcode |= 0x100;
         b.block.flags = ending.flags;
         const bool next = ending.going == Going::next;
@@ -355,12 +355,14 @@ private:
         program_.sizes.push_back(bytes);
     }
     void store(std::uint32_t section, Isa isa, std::uint64_t address, std::uint32_t opcode, unsigned bytes) {
-        if (isa != Isa::a32 && bytes == 4) opcode = opcode << 16 | opcode >> 16;  // the first halfword lies first
+        if (isa != Isa::a32 && bytes == 4)
+            opcode = opcode << 16 | opcode >> 16;  // the first halfword comes first in
+                                                   // memory
         std::uint8_t* const out = sections_[section].bytes.data() + (address - sections_[section].address);
         for (unsigned i = 0; i < bytes; ++i) out[i] = static_cast<std::uint8_t>(opcode >> (8 * i));
     }
 
-    // ---- direct branches, once everything has its address
+    // ---- direct branches, when all addresses are known
 
     struct Reach {
         std::int64_t low, high;  ///< target - address of the branch
@@ -388,7 +390,7 @@ private:
         std::uint32_t to = b.target_block;
         if (!vector_from_ || index < *vector_from_) to = find_target(index);
         if (to == ProgramBlock::none && open.ending.form == Form::t16_cbz) {
-            open.ending.form = Form::t16_cond;  // of the same size, and reaches backwards
+            open.ending.form = Form::t16_cond;  // it has the same size, and reaches backwards
             open.opcode = 0xd000;
             to = find_target(index);
         }
@@ -433,7 +435,7 @@ private:
         for (const std::uint32_t f : handlers_)
             if (program_.functions[f].isa == isa && reaches(open, program_.functions[f].first_block))
                 return program_.functions[f].first_block;
-        // Nothing in reach: an ordinary call of itself instead.
+        // No target in reach: the block ends with an ordinary call of itself instead.
         endings_[index].ending.form = b.block.isa == Isa::a32 ? Form::a32 : Form::t32_bl;
         endings_[index].opcode = b.block.isa == Isa::a32 ? 0xeb000000 : 0xf000d000;
         return index;
@@ -567,7 +569,7 @@ void Walk::step(Execution& execution) {
             const std::uint32_t kind = random_.below(options_.exceptions + options_.debug + options_.prohibited);
             if (kind < options_.debug) number = 1;
             if (number != 1 && options_.virtualization && ns_ && random_.chance(1500)) number = 3;
-            // An undefined instruction counts as executed; so the waypoint instruction cannot be it.
+            // An undefined instruction counts as executed, so the waypoint instruction cannot be undefined.
             if (number == 9 && at + 1 == instructions) number = 14;
             interrupt(execution, number == 9 ? at + 1 : at, number, false);
             while (random_.chance(300)) {
@@ -644,7 +646,7 @@ void Walk::interrupt(Execution& execution, std::uint32_t at, std::uint32_t numbe
     address_ = e.vector.address.value;
 }
 
-/// The rest of the block, its waypoint instruction included.
+/// Executes the rest of the block, including its waypoint instruction.
 void Walk::go(Execution& execution) {
     const ProgramBlock& b = block();
     Executed w;
@@ -676,7 +678,7 @@ void Walk::go(Execution& execution) {
                 to = {b.target_block, 0};
                 break;
             case Going::call_anywhere:
-                // Now and then a call goes to the place in the return stack.
+                // Sometimes a call goes to the place on the return stack.
                 to = !calls_.empty() && random_.chance(100) ? calls_.back() : anywhere(b.block.isa == Isa::tee);
                 call();
                 break;
@@ -706,7 +708,7 @@ void Walk::go(Execution& execution) {
                     ns_ = frame.ns;
                     hyp_ = frame.hyp;
                 }
-                // The monitor may switch worlds.
+                // The monitor may switch the security state.
                 if (options_.trustzone && !ns_ && random_.chance(2000)) ns_ = true;
                 break;
         }
@@ -722,7 +724,7 @@ void Walk::go(Execution& execution) {
     address_ = place(to).address.value;
 }
 
-/// The instructions from the place of execution up to `to`, as a block that no waypoint ends.
+/// The instructions from the place of execution up to `to`, as a block without a waypoint at its end.
 Block Walk::part(std::uint32_t to) const {
     const ProgramBlock& b = block();
     Block out;

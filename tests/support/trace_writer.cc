@@ -13,7 +13,7 @@ using pft::Place;
 
 TraceWriter::TraceWriter(const pft::Config& config, const TraceWriterOptions& options)
     : config_(config), options_(options), random_(options.seed) {
-    // Far from 0, which means "unknown", and with high bytes of its own for the 64-bit form.
+    // Far from 0, which means "unknown", and with distinct high bytes for the 64-bit form.
     timestamp_base_ = (random_() >> (config_.timestamp_bytes == 9 ? 2 : 18)) | 0x100000;
 }
 
@@ -63,8 +63,8 @@ void TraceWriter::waypoint(const Executed& w) {
             tell_context(branch(w.to, 0, w.ns, w.hyp, cycles));
         }
         if (w.passed && config_.return_stack && (block.flags & Block::link) != 0) {
-            // Where a change of security state made by MSR is still to be reported, the specification and hardware may
-            // push different states: such an entry never matches.
+            // If a change of security state made by MSR is not reported yet, the specification and hardware may push
+            // different states: such an entry never matches.
             stack_.push_back({w.block.start + w.block.bytes, block.isa, was_ns, was_ns == w.ns});
             if (stack_.size() > options_.return_stack_depth) stack_.pop_front();
         }
@@ -104,7 +104,7 @@ void TraceWriter::exception(const Interrupted& e) {
         if (!debug) expected_exception.vector = vector.address;
         expect_event(here(), expected_exception);
         if (debug || e.hidden) {
-            // Nothing is revealed: the state sent is the one before. (In a debug entry it has no meaning anyway.)
+            // No new state is revealed: the preceding state is sent. (In a debug entry it has no meaning anyway.)
             const std::uint64_t at = branch(vector, e.number, traced_ns_, traced_hyp_, cycles);
             if (!debug) tell_context(at);
             stop(debug ? ISyncReason::debug_exit : ISyncReason::trace_enabled);
@@ -149,7 +149,8 @@ void TraceWriter::tell_context(std::uint64_t offset) {
     expect_event(offset, now);
 }
 
-/// A block [start, end] ran: is it traced? Sends what stands at a block's start. 5.3, rules 1 and 2.
+/// Whether a block [start, end] that ran is traced; sends the packets that belong at a block's start. 5.3, rules 1 and
+/// 2.
 bool TraceWriter::enter(const Place& start, std::uint64_t end) {
     if (overflow_left_ != 0) {
         --overflow_left_;
@@ -305,7 +306,7 @@ void TraceWriter::flush_atoms() {
     send(p);
 }
 
-/// Says that the last instruction of `walked` was executed.
+/// Sends that the last instruction of `walked` was executed.
 std::uint64_t TraceWriter::update(const Block& walked) {
     flush_atoms();
     const std::uint64_t at = here();
@@ -353,7 +354,7 @@ pft::Target TraceWriter::compressed(const Place& to, unsigned least) const {
     return one.bytes >= other.bytes ? one : other;
 }
 
-/// Cycles since the last count, which this one becomes. 32 bits wide.
+/// Cycles since the last count, which is set to the present one. 32 bits wide.
 std::uint32_t TraceWriter::count(std::uint64_t cycle) {
     if (!config_.cycle_accurate) return 0;
     const auto cycles = static_cast<std::uint32_t>(cycle - count_base_);

@@ -322,7 +322,7 @@ isa::Code WmtCode::at(Address address, const isa::Space& space) const {
         return (!s.ns || *s.ns == space.ns) && (!s.hyp || *s.hyp == space.hyp) &&
                (!s.context_id || s.context_id == space.context_id) && (!s.vmid || s.vmid == space.vmid);
     };
-    std::uint64_t end = ~std::uint64_t{0};  // where a section that hides those before it begins
+    std::uint64_t end = ~std::uint64_t{0};  // where a section that hides earlier ones begins
     for (std::size_t i = sections.size(); i-- > 0;) {
         const Section& s = sections[i];
         if (!seen(s)) continue;

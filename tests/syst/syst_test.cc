@@ -112,7 +112,7 @@ TEST(SystMessages, ThatDoNotFitSayWhy) {
     EXPECT_EQ(wrong.checksum, false);
     EXPECT_EQ(wrong.problem, "its checksum is wrong");
     EXPECT_EQ(described(hex("43 22 01 01 04 00 01 00 00 00")).problem, "no catalogue of its client");
-    // A text without its zero, and an empty one, are no faults.
+    // A text without its zero, and an empty text, are no faults.
     EXPECT_EQ(words(described(hex("42 22 01 01 00 00"))), "STRING:GENERIC INFO []");
 }
 
@@ -165,7 +165,7 @@ TEST(SystCollateral, GivesTextsNamesAndPlaces) {
     EXPECT_EQ(words(message), "CATALOG:ID32P32 INFO [x=5 < 3]");
     EXPECT_EQ(message.location, "a.c:7");
     EXPECT_EQ(message.client, "one");
-    // Without a GUID: by master 1.
+    // Without a GUID: identified by master 1.
     const Record kernel = described(hex("43 22 01 02 0a 00 88 77 66 55 44 33 22 11 41 00"), &c);
     EXPECT_EQ(words(kernel), "CATALOG:ID64P32 INFO [<A>]");
     EXPECT_EQ(kernel.origin, "net");
@@ -173,7 +173,7 @@ TEST(SystCollateral, GivesTextsNamesAndPlaces) {
     EXPECT_EQ(words(described(hex("21 00 00 f0"), &c)), "SHORT32 MAX [warning with code 2]");
     EXPECT_EQ(words(described(hex("46 22 01 05 01 00 07"), &c)), "RAW:P5 INFO [07]");
     EXPECT_EQ(described(hex("43 22 01 01 04 00 99 00 00 00"), &c).problem, "the catalogue does not have its number");
-    // Another master; a client that is named by the option all the same.
+    // Another master; the option names the client nevertheless.
     EXPECT_EQ(words(Describer(Layout::sys_t, &c, nullptr)(hex("21 00 00 f0"), 9, 0)), "SHORT32 MAX [0xf000002]");
     EXPECT_EQ(words(Describer(Layout::sys_t, &c, c.named("one"))(hex("21 00 00 f0"), 9, 0)),
               "SHORT32 MAX [warning with code 2]");

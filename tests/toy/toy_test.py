@@ -20,8 +20,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from scratch import Folder  # noqa: E402
 
-# The files that a new protocol adds, and the files it changes with the maximum number of lines added and removed
-# there.
+# The files that a new protocol adds, and the files that it changes, with the maximum number of added and removed lines.
 ADDED = re.compile(r"(include/waymark|src|tests)/toy/[\w.]+|docs/spec/toy\.md|fuzz/toy_\w+\.cc|tests/data/fuzz/toy_\w+/\w+")
 CHANGED = {"src/pipeline/protocols.cc": 2, "cmake/layers.cmake": 2, "CMakeLists.txt": 1, "tests/CMakeLists.txt": 2,
            "fuzz/CMakeLists.txt": 2}
@@ -74,7 +73,7 @@ def self_test():
 
 
 def apply(source, patch, to):
-    """Copies the tree, applies the patch, and gives the numstat of what it changed."""
+    """Copies the tree, applies the patch, and returns the numstat of the changes."""
     # A separate repository: git then applies the patch here, wherever the copy is.
     git = ["git", "-C", to, "-c", "user.name=toy", "-c", "user.email=toy@invalid", "-c", "core.autocrlf=false"]
     shutil.copytree(source, to, symlinks=True, dirs_exist_ok=True,
@@ -106,7 +105,7 @@ def executed(waymark, capture):
 
 
 def use(waymark, source, work):
-    """What users do with a protocol."""
+    """The commands that users run on a protocol."""
     out = work / "recorded"
     shutil.rmtree(out, ignore_errors=True)
     program = source / "examples/sort/sort.elf"

@@ -19,7 +19,7 @@ namespace {
 
 class VerifyFlow : public testing::Test {
 protected:
-    /// Two threads; the second enters the same function over and over.
+    /// Two threads; the second enters the same function again and again.
     void record(bool ranges, std::uint64_t buffer_bytes = 0) {
         record::RecorderOptions options{.folder = folder_.path(), .truth_ranges = ranges};
         options.units = &pft::unit_factory();
