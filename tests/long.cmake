@@ -57,6 +57,11 @@ foreach(seed IN ITEMS 1 2)
         ${CMAKE_CURRENT_LIST_DIR}/doctor/dumps_test.py $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR})
     set_tests_properties(long.dumps_${seed} PROPERTIES SKIP_RETURN_CODE 77)
 endforeach()
+# Each command's sentence about the run, for each capture; thirty programs of each unit in each language.
+waymark_long_test(account_of_captures WAYMARK_ACCOUNT=all ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/golden/account_test.py
+    $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR})
+waymark_long_test(targets WAYMARK_OPTION_SETS=30 ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/program/targets_test.py
+    $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR})
 # The words of trust in DPU views: 10,000 programs of each class.
 waymark_long_test(dpu_trust "WAYMARK_PROGRAMS=10000" ${Python3_EXECUTABLE}
     ${CMAKE_CURRENT_LIST_DIR}/record/dpu_trust_test.py $<TARGET_FILE:waymark> ${PROJECT_SOURCE_DIR})
