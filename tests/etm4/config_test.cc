@@ -244,6 +244,21 @@ TEST(Etm4Config, SaysWhatCannotBe) {
         mentions(with([](auto& r) { r.devarch = 0x47705a13, r.configr = 0x10003; }), "which an ETE does not have"));
 }
 
+// ID registers state what a unit can do; TRCCONFIGR what it did.
+TEST(Etm4Config, AFeatureThatTheUnitHasIsOffUnlessItWasEnabled) {
+    for (Config everything : {test::etmv4(), test::ete(), test::conditional()}) {
+        everything.q_elements = everything.return_stack = everything.branch_broadcast = true;
+        RegisterValues r = to_registers(everything);
+        r.configr = 1;
+        const ReadConfig read = read_config(r, CoreProfile::a);
+        EXPECT_TRUE(read.notes.empty()) << read.notes.front();
+        const Config& c = read.config;
+        EXPECT_FALSE(c.q_elements || c.return_stack || c.branch_broadcast || c.cycle_counting || c.timestamps);
+        EXPECT_FALSE(c.context_id_trace || c.vmid_trace || c.p0_loads || c.p0_stores || c.data_trace);
+        EXPECT_EQ(c.conditional, 0);
+    }
+}
+
 TEST(Etm4Config, DataTraceHasAnIdOfItsOwn) {
     RegisterValues r = a53();
     r.configr = 0x10003;

@@ -329,6 +329,24 @@ TEST_F(Etm4Elements, AQBehindAReturn) {
                      range(0x1010, 0x1014, "E"), "inconsistency 0x3 0x1010 0x0 0x0", "atoms 0x1 0x0 0x0 0x0"}));
 }
 
+// TRCIDR0.QSUPP states that the unit can send Q elements; only TRCCONFIGR.QE lets it omit addresses before one.
+TEST_F(Etm4Elements, OnlyEnabledQElementsExcuseAMissingAddress) {
+    for (const bool enabled : {true, false}) {
+        RegisterValues registers = to_registers(test::ete());
+        Trcconfigr configr = from_value<Trcconfigr>(*registers.configr);
+        ASSERT_NE(from_value<Trcidr0>(*registers.idr0).qsupp, 0);
+        configr.qe = enabled ? 3 : 0;
+        registers.configr = to_value(configr);
+        begin(read_config(registers, CoreProfile::a).config);
+        address(0x1010);
+        atoms({true, true});
+        Lines expected{elsewhere(0x1000, 0x1010), range(0x1010, 0x1014, "E"), "inconsistency 0x3 0x1010 0x0 0x0",
+                       "atoms 0x1 0x0 0x0 0x0"};
+        if (enabled) expected.erase(expected.begin() + 2);
+        EXPECT_EQ(lines(), expected) << enabled;
+    }
+}
+
 // Sections 7 and 14: impossible flow is reported at its place, and not delivered.
 TEST_F(Etm4Elements, FlowThatCannotBeIsReported) {
     for (const std::uint32_t speculation : {0U, 8U}) {

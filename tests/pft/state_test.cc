@@ -112,5 +112,13 @@ TEST(Config, FromCapturedRegisters) {
     EXPECT_EQ(a9.minor_version, 0);
 }
 
+// ETMCCER states what a macrocell can do; ETMCR what it did.
+TEST(Config, AFeatureThatTheMacrocellHasIsOffUnlessItWasEnabled) {
+    const auto c =
+        Config::from_registers(from_value<Etmcr>(0), from_value<Etmccer>(0xffffffff), from_value<Etmidr>(0x411cf312));
+    EXPECT_FALSE(c.cycle_accurate || c.return_stack || c.branch_broadcast || c.vmid_trace || c.timestamps);
+    EXPECT_EQ(c.context_id_bytes, 0);
+}
+
 }  // namespace
 }  // namespace waymark::pft
