@@ -10,6 +10,7 @@
 #include "hasher.h"
 #include "waymark/capture/placed_file.h"
 #include "waymark/core/quote.h"
+#include "whole_number.h"
 
 namespace waymark::fleet {
 
@@ -59,7 +60,7 @@ json to_json(const Shard& shard) {
 /// Throws json::exception if the value is not a shard.
 Shard shard_of(const json& value) {
     Shard out;
-    out.number = value.at("shard").get<std::uint32_t>();
+    out.number = whole<std::uint32_t>(value.at("shard"));
     out.identity = value.at("identity").get<std::string>();
     out.seconds = value.at("seconds").get<double>();
     std::vector<RanFile> ran;
@@ -69,16 +70,16 @@ Shard shard_of(const json& value) {
         PlannedCapture capture;
         capture.path = c.at("path").get<std::string>();
         capture.unit = c.at("unit").get<std::string>();
-        capture.trace_bytes = c.at("trace_bytes").get<std::uint64_t>();
-        capture.bytes = c.at("bytes").get<std::uint64_t>();
-        capture.changed = c.at("changed").get<std::int64_t>();
+        capture.trace_bytes = whole<std::uint64_t>(c.at("trace_bytes"));
+        capture.bytes = whole<std::uint64_t>(c.at("bytes"));
+        capture.changed = whole<std::int64_t>(c.at("changed"));
         capture.sample = c.at("sample").get<std::string>();
         capture.machine = c.at("machine").get<std::string>();
         capture.needs_files = c.at("needs_files").get<bool>();
-        capture.recorded_ns = c.at("recorded_ns").get<std::uint64_t>();
+        capture.recorded_ns = whole<std::uint64_t>(c.at("recorded_ns"));
         capture.timeline = c.at("timeline").get<bool>();
         for (const json& number : c.at("ran")) {
-            const auto n = number.get<std::size_t>();
+            const auto n = whole<std::size_t>(number);
             if (n < ran.size()) capture.ran.push_back(ran[n]);
         }
         out.captures.push_back(std::move(capture));
@@ -173,9 +174,9 @@ Result<Manifest> read_manifest(const JobFolder& job) {
         Manifest out;
         out.version = value.at("waymark").get<std::string>();
         out.options = value.at("options").get<std::vector<std::string>>();
-        out.shards = value.at("shards").get<std::uint64_t>();
-        out.captures = value.at("captures").get<std::uint64_t>();
-        out.trace_bytes = value.at("trace_bytes").get<std::uint64_t>();
+        out.shards = whole<std::uint64_t>(value.at("shards"));
+        out.captures = whole<std::uint64_t>(value.at("captures"));
+        out.trace_bytes = whole<std::uint64_t>(value.at("trace_bytes"));
         out.seconds = value.at("seconds").get<double>();
         for (const json& u : value.at("unreadable"))
             out.unreadable.push_back({u.at("input").get<std::string>(), u.at("why").get<std::string>()});

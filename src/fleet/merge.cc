@@ -19,6 +19,7 @@
 #include "waymark/core/numbers.h"
 #include "waymark/fleet/receipt.h"
 #include "waymark/pipeline/answers_file.h"
+#include "whole_number.h"
 
 namespace waymark::fleet {
 
@@ -117,7 +118,7 @@ Result<WrittenFile> usable_node(const JobFolder& job, unsigned level, std::uint3
     try {
         const json value = json::parse(text);
         if (value.at("content") != content) return wrong("shards were decoded after that, or are missing in it");
-        expected = {value.at("answers_bytes").get<std::uint64_t>(), value.at("answers_hash").get<std::string>()};
+        expected = {whole<std::uint64_t>(value.at("answers_bytes")), value.at("answers_hash").get<std::string>()};
     } catch (const json::exception& error) {
         return wrong(error.what());
     }

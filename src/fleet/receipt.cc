@@ -11,6 +11,7 @@
 #include "durable_file.h"
 #include "waymark/core/numbers.h"
 #include "waymark/fleet/survey.h"
+#include "whole_number.h"
 
 namespace waymark::fleet {
 
@@ -55,7 +56,7 @@ json to_json(const answers::Account& account) {
 answers::Account account_in(const json& value) {
     answers::Account out;
     const auto size = [](const json& row, const char* name) {
-        return row.contains(name) ? std::optional(row.at(name).get<std::uint64_t>()) : std::nullopt;
+        return row.contains(name) ? std::optional(whole<std::uint64_t>(row.at(name))) : std::nullopt;
     };
     for (const json& row : value) {
         const auto& words = answers::account_reason_words;
@@ -63,7 +64,7 @@ answers::Account account_in(const json& value) {
         // The reason comes from another version, whose receipts have another identity (finished_shard).
         if (reason == words.end()) continue;
         answers::add(out, {static_cast<answers::AccountReason>(reason - words.begin()), row.value("of", std::string()),
-                           row.at("times").get<std::uint64_t>(), size(row, "bytes"), size(row, "instructions"),
+                           whole<std::uint64_t>(row.at("times")), size(row, "bytes"), size(row, "instructions"),
                            size(row, "ranges"), size(row, "records")});
     }
     return out;
@@ -73,6 +74,13 @@ json to_json(const std::vector<CaptureProfile>& profiles) {
     json out = json::array();
     for (const CaptureProfile& p : profiles)
         out.push_back({{"capture", p.capture}, {"program", p.program}, {"cost", p.cost}, {"groups", p.by_group}});
+    return out;
+}
+
+/// Throws json::exception if a group is missing.
+std::array<std::uint64_t, CaptureProfile::groups> groups_in(const json& value) {
+    std::array<std::uint64_t, CaptureProfile::groups> out{};
+    for (std::size_t g = 0; g < out.size(); ++g) out[g] = whole<std::uint64_t>(value.at(g));
     return out;
 }
 
@@ -136,26 +144,25 @@ Result<Receipt> read_receipt(const JobFolder& job, std::uint32_t shard) {
         const json value = json::parse(text);
         Receipt out;
         out.identity = value.at("identity").get<std::string>();
-        out.answers_bytes = value.at("answers_bytes").get<std::uint64_t>();
+        out.answers_bytes = whole<std::uint64_t>(value.at("answers_bytes"));
         out.answers_hash = value.at("answers_hash").get<std::string>();
         out.unit = value.at("unit").get<std::string>();
-        out.captures = value.at("captures").get<std::uint64_t>();
-        out.trace_bytes = value.at("trace_bytes").get<std::uint64_t>();
-        out.recorded_ns = value.at("recorded_ns").get<std::uint64_t>();
-        out.timed_captures = value.at("timed_captures").get<std::uint64_t>();
+        out.captures = whole<std::uint64_t>(value.at("captures"));
+        out.trace_bytes = whole<std::uint64_t>(value.at("trace_bytes"));
+        out.recorded_ns = whole<std::uint64_t>(value.at("recorded_ns"));
+        out.timed_captures = whole<std::uint64_t>(value.at("timed_captures"));
         out.not_decoded = captures_in(value.at("not_decoded"));
         out.cut = captures_in(value.value("cut", json::array()));
         out.nameless = value.at("nameless").get<std::map<std::string, std::string>>();
         out.account = account_in(value.value("account", json::array()));
         for (const json& profile : value.at("profiles"))
             out.profiles.push_back({profile.at("capture").get<std::string>(), profile.at("program").get<std::string>(),
-                                    profile.at("cost").get<std::uint64_t>(),
-                                    profile.at("groups").get<std::array<std::uint64_t, CaptureProfile::groups>>()});
+                                    whole<std::uint64_t>(profile.at("cost")), groups_in(profile.at("groups"))});
         out.input_hash = value.at("input_hash").get<std::string>();
         out.host = value.at("host").get<std::string>();
         out.seconds = value.at("seconds").get<double>();
         out.processor_seconds = value.at("processor_seconds").get<double>();
-        out.memory_bytes = value.at("memory_bytes").get<std::uint64_t>();
+        out.memory_bytes = whole<std::uint64_t>(value.at("memory_bytes"));
         return out;
     } catch (const json::exception& error) {
         return Error{Errc::bad_format, fmt::format("{} is damaged: {}", path.string(), error.what())};
@@ -216,8 +223,8 @@ std::optional<LastWords> read_last_words(const JobFolder& job, std::uint32_t sha
     return read_fields<LastWords>(job.of_shard(shard, "failed"), [](const json& value, LastWords& out) {
         out.why = value.at("why").get<std::string>();
         out.host = value.at("host").get<std::string>();
-        out.attempts = value.at("attempts").get<std::uint64_t>();
-        out.seconds_since_1970 = value.at("seconds_since_1970").get<std::uint64_t>();
+        out.attempts = whole<std::uint64_t>(value.at("attempts"));
+        out.seconds_since_1970 = whole<std::uint64_t>(value.at("seconds_since_1970"));
     });
 }
 
@@ -235,11 +242,11 @@ Status write_progress(const JobFolder& job, std::uint32_t shard, const ShardProg
 std::optional<ShardProgress> read_progress(const JobFolder& job, std::uint32_t shard) {
     return read_fields<ShardProgress>(job.of_shard(shard, "progress"), [](const json& value, ShardProgress& out) {
         out.host = value.at("host").get<std::string>();
-        out.process = value.at("process").get<std::int64_t>();
-        out.captures_done = value.at("captures_done").get<std::uint64_t>();
-        out.captures = value.at("captures").get<std::uint64_t>();
-        out.bytes_done = value.at("bytes_done").get<std::uint64_t>();
-        out.bytes = value.at("bytes").get<std::uint64_t>();
+        out.process = whole<std::int64_t>(value.at("process"));
+        out.captures_done = whole<std::uint64_t>(value.at("captures_done"));
+        out.captures = whole<std::uint64_t>(value.at("captures"));
+        out.bytes_done = whole<std::uint64_t>(value.at("bytes_done"));
+        out.bytes = whole<std::uint64_t>(value.at("bytes"));
         out.capture = value.at("capture").get<std::string>();
     });
 }

@@ -25,6 +25,7 @@
 #include "waymark/core/quote.h"
 #include "waymark/fleet/merge.h"
 #include "waymark/fleet/status.h"
+#include "whole_number.h"
 
 namespace waymark::fleet {
 
@@ -89,11 +90,11 @@ Result<SubmissionState> read_state_of_submission(const JobFolder& job) {
         const json value = json::parse(*text);
         SubmissionState out;
         out.options.sbatch = value.at("sbatch").get<std::vector<std::string>>();
-        out.options.retries = value.at("retries").get<std::uint64_t>();
-        out.options.array_size = value.at("array_size").get<std::uint64_t>();
+        out.options.retries = whole<std::uint64_t>(value.at("retries"));
+        out.options.array_size = whole<std::uint64_t>(value.at("array_size"));
         out.options.program = value.at("program").get<std::string>();
         out.options.run = value.at("run").get<std::vector<std::string>>();
-        out.round = value.at("round").get<std::uint64_t>();
+        out.round = whole<std::uint64_t>(value.at("round"));
         out.merging = value.at("merging").get<bool>();
         return out;
     } catch (const json::exception& error) {
@@ -110,7 +111,7 @@ std::vector<SlurmJob> submitted_jobs(const JobFolder& job) {
     try {
         for (const json& j : json::parse(*text))
             out.push_back({j.at("id").get<std::string>(), j.at("what").get<std::string>(),
-                           j.at("round").get<std::uint64_t>(), j.at("tasks").get<std::uint64_t>()});
+                           whole<std::uint64_t>(j.at("round")), whole<std::uint64_t>(j.at("tasks"))});
     } catch (const json::exception&) {
         out.clear();
     }

@@ -1,5 +1,6 @@
 // What inputs mean, how captures become shards, and the contents of a plan's files.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -274,6 +276,24 @@ TEST_F(FleetPlan, DamageIsSaid) {
     EXPECT_EQ(read_manifest(job).error().code, Errc::unsupported);
     fs::remove(job.manifest());
     EXPECT_EQ(read_manifest(job).error().code, Errc::not_found);
+}
+
+TEST_F(FleetPlan, NumbersThatAreNoneOfItsNumbersAreDamage) {
+    copy("x");
+    ASSERT_TRUE(plan_job(job, request_of({(folder.path() / "in").string()})));
+    const std::string head = contents_of(job.manifest()), lines = contents_of(job.shards());
+    // A number of shards, and the number of a shard, which has 32 bits.
+    for (const char* number : {"184467440737095516150", "-1", "1.5", "1e99", "true"}) {
+        std::ofstream(job.manifest(), std::ios::binary)
+            << std::regex_replace(head, std::regex("\"shards\": 1"), fmt::format("\"shards\": {}", number));
+        EXPECT_EQ(read_manifest(job).error().code, Errc::bad_format) << number;
+    }
+    std::ofstream(job.manifest(), std::ios::binary) << head;
+    for (const char* number : {"4294967296", "18446744073709551616", "-4294967296", "0.0"}) {
+        std::ofstream(job.shards(), std::ios::binary)
+            << std::regex_replace(lines, std::regex("\"shard\": ?0"), fmt::format("\"shard\": {}", number));
+        EXPECT_FALSE(read_shards(job, *read_manifest(job), [](Shard&&) {})) << number;
+    }
 }
 
 /// Lines after the head were being added when a process was killed.
