@@ -46,9 +46,11 @@ public:
     VerifiedPerf run() {
         decode();
         for (const SourceTruth& thread : truth_.sources) out_.partial |= thread.wrapped || thread.lost_ranges != 0;
+        // What the units did not trace is not in the truth either.
         out_.partial |= !truth_.complete || selected_.size() != session_.sources.size() ||
-                        std::any_of(session_.problems.begin(), session_.problems.end(),
-                                    [](const capture::Problem& p) { return p.is_loss(); });
+                        std::any_of(session_.problems.begin(), session_.problems.end(), [](const capture::Problem& p) {
+                            return p.is_loss() && p.kind != capture::Problem::Kind::not_traced;
+                        });
         out_.together = decoded_.size() == 1 && decoded_.contains(std::nullopt);
         if (out_.together) {
             std::vector<const SourceTruth*> threads;
@@ -106,6 +108,7 @@ private:
         for (const SourceTruth* thread : threads) {
             sum += thread->instructions;
             to.unfinished += thread->unfinished_instructions;
+            to.not_traced += thread->filtered_instructions;
             auto ranges = thread->file.empty() ? Result<record::RangeReader>(Error{Errc::not_found, ""})
                                                : record::RangeReader::open(folder_ / thread->file);
             to.with_ranges &= ranges.has_value();

@@ -22,9 +22,10 @@ struct VerifiedThread {
     std::string name;  ///< `PID/TID` as in the truth; `all`: all threads together
     Verdict verdict = Verdict::not_compared;
     bool ran = true;                      ///< else the truth does not have it, and it was decoded all the same
-    std::uint64_t executed{}, decoded{};  ///< instructions
+    std::uint64_t executed{}, decoded{};  ///< instructions that the trace should have, and has
     std::uint64_t without_file{};         ///< number of further instructions, whose code is in no file
     std::uint64_t unfinished{};           ///< executed after the last waypoint
+    std::uint64_t not_traced{};           ///< executed while the unit did not trace
     bool with_ranges = false;             ///< else only sums are compared
     std::optional<record::ExecutedAddresses::Change> difference{};
 };

@@ -30,13 +30,16 @@ void print_thread(const VerifiedThread& thread, bool partial, Output& out) {
     if (!thread.ran)
         return out.print("  {} instructions decoded of a thread that did not run\n", grouped(thread.decoded));
     out.print("  executed {}, decoded {} instructions\n", grouped(thread.executed), grouped(thread.decoded));
+    if (thread.not_traced != 0)
+        out.print("  {} instructions more executed that the unit was programmed not to trace\n",
+                  grouped(thread.not_traced));
     if (!thread.with_ranges) {
         if (thread.verdict == Verdict::not_compared)
             out.write("  trace or code is missing: only a recording made with --truth can be compared then\n");
         return;
     }
     if (thread.without_file != 0)
-        out.print("  {} instructions more executed in code that is in no file, which cannot be decoded\n",
+        out.print("  {} instructions more executed in code of which no file was found, so it cannot be decoded\n",
                   grouped(thread.without_file));
     if (thread.unfinished != 0)
         out.print("  {} instructions executed after the last waypoint, which no unit traces\n",
