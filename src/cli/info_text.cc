@@ -135,7 +135,8 @@ void print_source(Output& out, const ordered_json& sources, const ordered_json& 
     const ordered_json* const memory = first_alike(
         sources, s, [](const auto& a, const auto& b) { return !b["memory"].empty() && a["memory"] == b["memory"]; });
     if (programmed != nullptr)
-        out.print("  programmed like source {}, except for its trace ID\n", label_of(*programmed));
+        out.print("  programmed like source {}{}\n", label_of(*programmed),
+                  (*programmed)["trace_id"] == s["trace_id"] ? "" : ", except for its trace ID");
     else if (s.contains("configuration")) {
         std::vector<std::string> words;
         for (const auto& [name, value] : s["configuration"].items()) words.push_back(spaced(name) + " " + plain(value));
