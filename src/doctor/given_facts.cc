@@ -18,8 +18,11 @@ using protocol::Setting;
 
 /// The setting that a fact from the bytes refers to, by the fact's words.
 const Setting* setting_of(const std::vector<Setting>& settings, std::string_view what) {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 3> other_words{
-        {{"unit", "version"}, {"cycle counts", "cycle counting"}, {"branches", "branch output"}}};
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 4> other_words{
+        {{"unit", "version"},
+         {"cycle counts", "cycle counting"},
+         {"branches", "branch output"},
+         {"oldest packet", "pointer"}}};
     for (const auto& [fact, setting] : other_words)
         if (what == fact) what = setting;
     const std::string wanted = protocol::upper(what);
@@ -36,6 +39,7 @@ std::string value_of(const Setting& setting, std::string_view what) {
         number != nullptr && setting.name.ends_with("_bytes"))
         return *number == 0 ? "not traced" : counted(*number, "byte");
     std::string value = protocol::value_words(setting);
+    if (what == "oldest packet") return "by the pointer, " + value;
     if (what == "unit") value.resize(std::min(value.size(), value.find_first_of(". ")));  // of `ETMv4.2`, `ETE 1.0`
     return value;
 }
@@ -94,6 +98,12 @@ void take_given_facts(ExaminedSource& source, const pipeline::Source& described)
     const std::vector<Setting> settled = source.configuration->settings();
     for (InferredField& fact : facts) {
         if (!open(fact)) continue;
+        if (fact.what == "core" && !described.core_type.empty()) {
+            fact.value = described.core_type;
+            fact.certainty = Certainty::proven;
+            fact.proof = "the type of the core in the description";
+            continue;
+        }
         const Setting* const setting = setting_of(given.settings(), fact.what);
         if (setting == nullptr) continue;
         // If the bytes contradict a setting, that is a finding of its own.

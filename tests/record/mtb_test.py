@@ -114,6 +114,9 @@ class Mtb(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                 done = run(WAYMARK, "doctor", out)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                # What the bytes leave open, the description states.
+                self.assertIn("core: Cortex-M33 (the type of the core in the description)", done.stdout)
+                self.assertRegex(done.stdout, r"oldest packet: by the pointer, 0x\w+ \(MTB_POSITION=0x\w+ of the")
 
     def test_the_watermark_keeps_the_begin(self):
         out = self.record("watermark", "m0", "--mtb-size", "1024", "--mtb-watermark", "512")
