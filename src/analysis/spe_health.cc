@@ -210,9 +210,12 @@ void fill_sample_health(SpeFill& fill) {
     metrics(fill);
     fill.out.account = samples_account(fill.capture, fill.totals, fill.quality);
     health(fill);
-    fill.out.trust.push_back({"functions", "how many samples were taken where",
-                              "shares of all that ran, with 95 % confidence intervals",
-                              "calls, and what ran between samples"});
+    const bool filtered = has_reason(fill.out.account, answers::AccountReason::filtered);
+    fill.out.trust.push_back(
+        {"functions", "how many samples were taken where",
+         fmt::format("shares of all that {}, with 95 % confidence intervals",
+                     filtered ? "the filters let pass" : "ran"),
+         fmt::format("calls, and what ran between samples{}", filtered ? " or was filtered out" : "")});
     summary(fill);
 }
 
