@@ -47,6 +47,8 @@ Result<std::uint64_t> write_answers_file(const answers::Answers& answers, const 
 }
 
 void keep_what_is_asked(answers::Answers& a, const FlowAnswersOptions& options) {
+    // Without calls, a function costs what its instructions cost (answers::function_costs).
+    const bool has_calls = !a.calls.empty();
     if (!options.calls) a.calls.clear();
     if (!options.timeline) a.timeline = {};
     if (!options.ranges) {
@@ -54,7 +56,7 @@ void keep_what_is_asked(answers::Answers& a, const FlowAnswersOptions& options) 
         a.jumps.clear();
     }
     if (!options.instructions) {
-        a.instructions.clear();
+        if (has_calls) a.instructions.clear();
         a.statements.clear();
         a.lines.clear();
         a.branches.clear();
