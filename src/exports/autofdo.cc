@@ -250,20 +250,22 @@ private:
         const auto share = [](std::uint64_t part, std::uint64_t of) {
             return 100.0 * static_cast<double>(part) / static_cast<double>(of);
         };
-        report.notes.push_back(fmt::format(
-            "{} and {} have samples; {:.1f}% of all executions in the trace are in them, {:.1f}% in the inlined calls",
-            counted(functions, "function"), counted(calls_, "inlined call"), share(own_, all_), share(inlined_, all_)));
+        const std::string_view all =
+            !answers_.metrics.empty() && answers_.metrics[0].unit == "samples" ? "samples" : "executions in the trace";
+        report.notes.push_back(
+            fmt::format("{} and {} have samples; {:.1f}% of all {} are in them, {:.1f}% in the inlined calls",
+                        counted(functions, "function"), counted(calls_, "inlined call"), share(own_, all_), all,
+                        share(inlined_, all_)));
         constexpr double shown = 0.05;  // percent
         if (share(without_line_, all_) >= shown)
-            report.notes.push_back(
-                fmt::format("left out: {:.1f}% of all executions in the trace, of code without source lines",
-                            share(without_line_, all_)));
+            report.notes.push_back(fmt::format("left out: {:.1f}% of all {}, of code without source lines",
+                                               share(without_line_, all_), all));
         if (const std::uint64_t rest = all_ - own_ - without_line_; share(rest, all_) >= shown)
-            report.notes.push_back(fmt::format(
-                "left out: {:.1f}% of all executions in the trace, of lines whose function has no linkage name or "
-                "whose inlined "
-                "calls are not known; debug information for profiles has both (clang -g -fdebug-info-for-profiling)",
-                share(rest, all_)));
+            report.notes.push_back(
+                fmt::format("left out: {:.1f}% of all {}, of lines whose function has no linkage name or whose inlined "
+                            "calls are not "
+                            "known; debug information for profiles has both (clang -g -fdebug-info-for-profiling)",
+                            share(rest, all_), all));
     }
 
     const Answers& answers_;
