@@ -114,29 +114,37 @@ std::string how_spread(const flow::CycleCounts& counts) {
     return out;
 }
 
+/// Whether some of what was decoded may belong to other code than it is counted for.
+bool is_uncertain(const answers::Account& account) {
+    return std::any_of(account.begin(), account.end(), [](const answers::AccountRow& row) {
+        return account_rule(row.reason).state == answers::AccountState::uncertain;
+    });
+}
+
 /// States how far the figures can be trusted.
 void fill_trust(const FlowFunctions& from) {
     Answers& answers = from.answers();
     Trust functions{.view = "functions"};
+    const auto estimate = [&](std::string what) {
+        functions.estimated += (functions.estimated.empty() ? "" : "; ") + std::move(what);
+    };
     if (from.options().sampled)
-        functions.estimated = "instructions and calls: samples of branches show which code ran how often";
+        estimate("instructions and calls: samples of branches show which code ran how often");
+    else if (from.options().account != nullptr && is_uncertain(*from.options().account))
+        estimate("instructions and calls: it is uncertain to which file or process some of them belong");
     else
         functions.exact = "instructions and calls of all that was decoded";
-    if (from.options().lower_bounds) functions.exact += "; of the run they are lower bounds";
-    if (from.options().cycles)
-        functions.estimated =
-            "cycles of single instructions, lines and inlined calls: the trace counts cycles of blocks";
     const flow::CycleCounts counts = cycle_counts(from.streams());
     if (const std::string spread = how_spread(counts); !spread.empty() && from.options().cycles)
-        functions.estimated =
-            fmt::format("cycles of functions, levels, exceptions and lines, but not their sum: {}", spread);
+        estimate(fmt::format("cycles of functions, levels, exceptions and lines, but not their sum: {}", spread));
+    else if (from.options().cycles)
+        estimate("cycles of single instructions, lines and inlined calls: the trace counts cycles of blocks");
     if (counts.off != 0)
-        functions.estimated += fmt::format("; {} of cycles {} stretches in which tracing was off",
-                                           counted(counts.off, "count"), counts.off == 1 ? "includes" : "include");
+        estimate(fmt::format("{} of cycles {} stretches in which tracing was off", counted(counts.off, "count"),
+                             counts.off == 1 ? "includes" : "include"));
     if (from.options().stretches != 0)
-        functions.estimated +=
-            fmt::format("{}shares of the run: the trace has {} of the run", functions.estimated.empty() ? "" : "; ",
-                        counted(from.options().stretches, "stretch", "stretches"));
+        estimate(fmt::format("shares of the run: the trace has {} of the run",
+                             counted(from.options().stretches, "stretch", "stretches")));
     const bool lost = std::any_of(from.streams().begin(), from.streams().end(), [](const FlowStream& s) {
         return is_damaged(s.sink->troubles()) || s.sink->troubles().no_memory.times != 0;
     });

@@ -408,9 +408,9 @@ Result<View> profile_view(const Answers& answers, const ProfileOptions& options)
     for (const Trust& trust : answers.trust)
         if (trust.view == "functions" && !(trust.estimated + trust.not_known).empty())
             for (std::string& line : trust_lines(trust)) view.below.push_back(std::move(line));
+    // A metric of samples is an estimate by its name.
     if (std::string note = counts_note(answers.account);
-        answers.metrics[metric].exact &&
-        (completeness(answers.account).estimates || has_reason(answers.account, AccountReason::no_functions)))
+        !note.empty() && (answers.metrics[metric].exact || answers.metrics[metric].stretches != 0))
         view.below.push_back(std::move(note));
     return view;
 }

@@ -141,8 +141,7 @@ private:
         if (std::any_of(out.account.begin(), out.account.end(), answers::is_known_before))
             ran_before = capture::ran_before(session_.capture);
         if (ran_before) options.ran_before = &*ran_before;
-        const answers::Completeness complete = answers::completeness(out.account);
-        options.lower_bounds = complete.lower_bounds && !complete.estimates;
+        options.account = &out.account;
         options.most_slices = options_.most_slices;
         options.timestamps = options_.axis_of_timestamps;
         options.steps = options_.steps;
@@ -175,13 +174,19 @@ private:
         return out;
     }
 
-    /// Number of stretches in the trace. Without calls, each time that tracing began again counts as one.
+    /// Number of stretches in the trace. Of strobed trace each burst is one. Without calls, each time that tracing
+    /// began again counts as one.
     [[nodiscard]] std::uint64_t stretches(const analysis::StretchesOff& off) const {
-        std::uint64_t out = 0;
-        for (const SourceStream& s : streams_)
-            out +=
-                s.sink->options().calls ? 1 : s.sink->troubles().resumptions + s.sink->troubles().handlers_left_out + 1;
-        return off.all + out;
+        std::uint64_t out = session_.capture.strobed ? 0 : off.all;
+        for (const SourceStream& s : streams_) {
+            const flow::Troubles& troubles = s.sink->troubles();
+            out += 1;
+            if (session_.capture.strobed)
+                out += troubles.resumptions;
+            else if (!s.sink->options().calls)
+                out += troubles.resumptions + troubles.handlers_left_out;
+        }
+        return out;
     }
     void stretches_health(Answers& out, std::uint64_t stretches) const {
         if (session_.capture.sampled) {

@@ -362,8 +362,7 @@ Result<WindowAnswers> window_answers(const pipeline::Session& session,
     how.instructions = how.inlined = options.instructions;
     how.partial = true;
     out.answers.account = account_of(session, selected, streams);
-    const answers::Completeness complete = answers::completeness(out.answers.account);
-    how.lower_bounds = complete.lower_bounds && !complete.estimates;
+    how.account = &out.answers.account;
     how.ticks_per_second =
         options.timestamp_hz != 0 ? options.timestamp_hz : session.capture.timestamp_frequency_hz.value_or(0);
     how.most_slices = options.most_slices;

@@ -161,6 +161,19 @@ TEST_F(FlowToAnswers, EveryInstructionOfFunctionsThatRan) {
     EXPECT_EQ(seen(a)[0x1014], Seen::executed);
 }
 
+TEST_F(FlowToAnswers, FiguresOfCodeThatMayBeOtherCodeAreNotExact) {
+    EXPECT_EQ(answers({whole()}).trust.front().exact, "instructions and calls of all that was decoded");
+    for (const AccountRule& rule : account_rules()) {
+        Account account;
+        add(account, {.reason = rule.reason});
+        FlowAnswersOptions options;
+        options.account = &account;
+        const Trust trust = answers({whole()}, options).trust.front();
+        EXPECT_EQ(trust.exact.empty(), rule.state == AccountState::uncertain) << rule.what;
+        EXPECT_EQ(trust.estimated.find("uncertain") != std::string::npos, trust.exact.empty()) << rule.what;
+    }
+}
+
 TEST_F(FlowToAnswers, BranchesAndLoops) {
     const Answers a = answers({whole()});
     const Branch& chooses = branch(a, 0x1004);

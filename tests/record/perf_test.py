@@ -328,6 +328,9 @@ class Perf(unittest.TestCase):
                 data = self.record(program, *options, "--strobe", "300/5")
                 verified = run(WAYMARK, "verify", data)
                 self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+                # The unit wrote all that it traced, and most of what executed it did not trace.
+                self.assertNotIn("buffer", verified.stdout)
+                self.assertRegex(verified.stdout, r"[0-9,]+ instructions more executed that the unit was programmed not to trace")
                 self.assertNotIn("lost", self.said)
                 decoded = sum(map(count, self.instructions(data).values()), count())
                 self.assertEqual(decoded - whole, count())
@@ -356,6 +359,9 @@ class Perf(unittest.TestCase):
             for name in ("not executed", "not observed"):
                 seen[name] += int(row[f"instructions {name}"] or 0)
         self.assertEqual(seen["not executed"], 0)
+        pauses = re.search(r"([0-9,]+) pauses of strobing", run(WAYMARK, "info", data).stdout)[1]
+        stretches = re.search(r"the trace has ([0-9,]+) stretches of the run", run(WAYMARK, "profile", data).stdout)[1]
+        self.assertEqual(int(stretches.replace(",", "")), int(pauses.replace(",", "")) + 1)
         # Two recordings of one program differ by no more than their bursts can show.
         self.assertEqual(run(WAYMARK, "diff", data, data, "--threshold", "0").returncode, 0)
         rows = list(csv.DictReader(run(WAYMARK, "profile", data, "--format", "tsv").stdout.splitlines(), delimiter="\t"))

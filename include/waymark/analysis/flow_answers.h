@@ -73,7 +73,7 @@ struct FlowAnswersOptions {
     /// Whether an address lies in a file of a program that ran at user level; such a file contains no handler of an
     /// exception. Null: no such file is known.
     std::function<bool(std::uint64_t)> of_user_level{};
-    bool lower_bounds = false;  ///< a part of the run is missing, so the results are lower bounds
+    const answers::Account* account = nullptr;  ///< of the whole capture. Borrowed; null: nothing is missing
     /// Number of stretches of the run in the streams, if the units did not trace between them; shares are then
     /// estimates. 0: the streams were traced without such pauses.
     std::uint64_t stretches = 0;
