@@ -42,6 +42,14 @@ WRAPPED = ("isa_objdump_test", "a64_objdump_test")  # programs of one source in 
 # In per cent; folders without a number here have 95.
 WANTED = {"analysis": 90.0, "image": 90.0, "exports": 90.0, "record": 90.0}
 MEMORY = 4 << 30
+# Before a source with mutants, whose warnings would be errors. For g++ it works in sources that others include, as those
+# of a unity build are; clang takes that pragma for an error in any other.
+WITHOUT_WARNINGS = """#ifdef __clang__
+#pragma clang diagnostic ignored "-Weverything"
+#else
+#pragma GCC system_header
+#endif
+"""
 # For a mutant that survives, cases of the command line are tried until they have taken this processor time, in seconds.
 MOST_SECONDS_OF_CASES = 30
 # Tests are grouped by their time in milliseconds; if a group kills the mutant, the later groups are not run.
@@ -148,8 +156,7 @@ class Tree:
         # Only sources with mutants contain the switch, so a compiler cache has all others.
         switch = f'#define WAYMARK_MUTANTS {count}\n#include "{HERE}/switch.h"\n'
         if self.quick:
-            # Sources are included in others, so this keeps warnings about mutants from being errors.
-            switch = "#pragma GCC system_header\n" + switch
+            switch = WITHOUT_WARNINGS + switch
         listener = f'{switch}#include "{HERE}/listener.cc"\n'
         texts = {name: f"{switch}#line 1\n{text}" for name, text in texts.items()}
         texts |= {f"tests/differential/{name}.cc": f'#include "{ROOT}/tests/differential/{name}.cc"\n{listener}'
@@ -495,6 +502,15 @@ def self_test():
         (path / "x.cc").write_text(text + "int main(int argc, char**) { return work({}, 4 + argc); }\n")
         subprocess.run(["g++", "-std=c++20", f"-DWAYMARK_MUTANTS={len(body)}", "-include", HERE / "switch.h", "-o",
                         path / "x", path / "x.cc"], check=True)
+        # With --quick, what a compiler says of mutants is no error, whether a source is included in another or not.
+        (path / "quick.cc").write_text(f'{WITHOUT_WARNINGS}#define WAYMARK_MUTANTS {len(body)}\n#include "{HERE}/switch.h"\n{text}'
+                                       "unsigned char narrow(int n) { unsigned char unused{n}; return n & 1 | 2; }\n")
+        (path / "unity.cc").write_text('#include "quick.cc"\n')
+        for compiler, file in (("g++", "unity.cc"), ("clang++", "unity.cc"), ("clang++", "quick.cc")):
+            if shutil.which(compiler):
+                subprocess.run([compiler, "-std=c++20", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only", path / file],
+                               check=True)
+
         def status(number=None):
             more = {} if number is None else {"WAYMARK_MUTANT": str(number)}
             return subprocess.run([path / "x"], env=os.environ | more, check=False, timeout=60,
