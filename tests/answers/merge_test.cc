@@ -560,6 +560,23 @@ TEST(Merging, TheScaleIsAMetricOfAllCaptures) {
     EXPECT_EQ(sum.calls[1].self, (Costs{400, 800})) << "100 instructions in 200 of 800 cycles";
 }
 
+TEST(Merging, SumsStayAtTheLargestNumber) {
+    constexpr std::uint64_t largest = ~std::uint64_t{0};
+    Answers a;
+    a.capture = "a";
+    a.metrics.push_back({"instructions", "instructions"});
+    a.summary = {{"instructions", std::to_string(largest - 1)}};
+    a.functions.emplace_back().name = "f";
+    a.functions.back().bytes = 8;
+    a.calls = {{none, none, CallNode::Kind::root, 0, {0}}, {0, 0, CallNode::Kind::call, largest - 1, {largest - 1}}};
+    a.instructions.push_back({.address = 4, .bytes = 4, .seen = Seen::executed, .function = 0, .times = largest - 1});
+    const Answers sum = merged(std::array{&a, &a, &a});
+    EXPECT_EQ(sum.summary.front().value, std::to_string(largest));
+    EXPECT_EQ(function_costs(sum).front().calls, largest);
+    EXPECT_EQ(function_costs(sum).front().self, Costs{largest});
+    EXPECT_EQ(sum.instructions.front().times, largest);
+}
+
 TEST(MergedFindings, AreSaidOnceWhateverTheirNumbers) {
     const auto with = [](std::initializer_list<const char*> health) {
         Answers a;
