@@ -279,8 +279,12 @@ Result<View> call_view(const Answers& answers, const CallOptions& options) {
     View view;
     const std::string_view word = call_bound(answers, timeline.resolution);
     View::Sums figures{{"calls", all_calls}, {"timed", calls.size()}, {"whole", lengths.size()}, {"merged", merged}};
-    view.above.push_back(fmt::format("{} of {}, {} whole{}", counted(all_calls, "call"), options.function,
-                                     grouped(lengths.size()), word == "exact" ? "" : " as far as is known"));
+    const std::string more = !some_began_before
+                                 ? ""
+                                 : fmt::format("; {} more had begun before trace did, or where flow was lost",
+                                               grouped(on_timeline - all_calls));
+    view.above.push_back(fmt::format("{} of {}, {} whole{}{}", counted(all_calls, "call"), options.function,
+                                     grouped(lengths.size()), word == "exact" ? "" : " as far as is known", more));
     if (!lengths.empty()) {
         const auto figure = [&](const char* name, std::uint64_t value) { figures.emplace_back(name, value); };
         figure("least", lengths.front());

@@ -906,6 +906,12 @@ TEST(CallView, SaysWhatItCannotKnow) {
     EXPECT_EQ(cell(calls_of(a, true, true), 1, "bound").field(), "at least") << "no mark shows where the unit was off";
     EXPECT_EQ(calls_of(a, true, true).above.front(), "5 calls of f, 3 whole as far as is known");
     EXPECT_EQ(calls_of(single_calls(), true, true).above.front(), "5 calls of f, 3 whole");
+    Answers begun = single_calls();
+    begun.calls[2].calls = 4;
+    EXPECT_TRUE(calls_of(begun, true, true)
+                    .above.front()
+                    .ends_with("; 1 more had begun before trace did, or where flow was lost"))
+        << calls_of(begun, true, true).above.front();
     a.account = {{.reason = AccountReason::strobing, .times = 2}};
     EXPECT_NE(calls_of(a, true, true).below.front().find("two calls or more may be counted as one"), std::string::npos);
     a.timeline.axis.unit = "ticks";
