@@ -15,7 +15,6 @@
 #include "waymark/doctor/dpu_input.h"
 #include "waymark/doctor/dpu_view.h"
 #include "waymark/pipeline/answers_file.h"
-#include "waymark/pipeline/gathered.h"
 #include "waymark/pipeline/message_answers.h"
 
 namespace waymark::capi {
@@ -77,27 +76,9 @@ Result<Answers> of_samples(const wm_capture& capture, const pipeline::FlowAnswer
 
 Result<Answers> of_counters(const wm_capture& capture, const pipeline::FlowAnswersOptions& options) {
     WM_ASSIGN_OR_RETURN(const doctor::DpuInput input, doctor::DpuInput::open(capture.input.capture));
-    analysis::DpuCode code;
-    WM_ASSIGN_OR_RETURN(image::FileSearch files, capture.input.file_search());
-    code.look_in(std::move(files));
-    std::vector<std::string> problems = input.name_code(code);
-    for (const std::string& image : capture.input.images) WM_LEAVE_IF_ERROR(doctor::add_image(code, image));
-    for (std::string& sentence : pipeline::gathered(input.capture().problems)) problems.push_back(std::move(sentence));
-    analysis::DpuSetup setup = input.setup();
-    std::optional<analysis::DpuTimes> times;
-    const auto beside = [&](const analysis::DpuSetup& with) {
-        return options.timeline ? &times.emplace(with) : nullptr;
-    };
-    WM_ASSIGN_OR_RETURN(const doctor::DpuSums sums,
-                        doctor::add_up(input.trace(), input.trace_bytes(), setup, code, beside));
-    if (times) times->finish();
-    if (!doctor::DpuInput::has_content(sums.decoded.totals))
-        return Error{Errc::not_found, fmt::format("{}: nothing was decoded: {}", capture.name, input.why_nothing())};
-    analysis::DpuSaid said = input.said(setup, sums.decoded);
-    said.problems = std::move(problems);
     analysis::DpuAnswersOptions wanted;
     wanted.most_slices = options.most_slices;
-    return analysis::answers_of_dpu(*sums.costs, times ? &*times : nullptr, code, said, wanted);
+    return doctor::answers_of(input, capture.input, capture.name, wanted, options.timeline);
 }
 
 Status add_source_text(const wm_capture& capture, Answers& answers) {

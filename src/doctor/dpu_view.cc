@@ -14,6 +14,7 @@
 #include "waymark/core/wire.h"
 #include "waymark/doctor/dpu.h"
 #include "waymark/image/agreement.h"
+#include "waymark/pipeline/gathered.h"
 
 namespace waymark::doctor {
 
@@ -50,6 +51,27 @@ Status add_image(DpuCode& code, const std::string& text) {
     if (std::string problem = code.add_image(path, static_cast<std::uint32_t>(bias)); !problem.empty())
         return Error{Errc::unreadable, "--image " + text + ": " + problem};
     return Nothing{};
+}
+
+Result<answers::Answers> answers_of(const DpuInput& input, const CaptureInput& options, const std::string& name,
+                                    const analysis::DpuAnswersOptions& wanted, bool timeline, Errc if_cut) {
+    DpuCode code;
+    WM_ASSIGN_OR_RETURN(image::FileSearch files, options.file_search());
+    code.look_in(std::move(files));
+    std::vector<std::string> problems = input.name_code(code);
+    for (const std::string& image : options.images) WM_RETURN_IF_ERROR(add_image(code, image));
+    for (std::string& sentence : pipeline::gathered(input.capture().problems)) problems.push_back(std::move(sentence));
+    analysis::DpuSetup setup = input.setup();
+    std::optional<analysis::DpuTimes> times;
+    const auto beside = [&](const analysis::DpuSetup& with) { return timeline ? &times.emplace(with) : nullptr; };
+    WM_ASSIGN_OR_RETURN(const DpuSums sums, add_up(input.trace(), input.trace_bytes(), setup, code, beside));
+    if (times) times->finish();
+    if (!DpuInput::has_content(sums.decoded.totals))
+        return Error{input.is_cut(sums.decoded) ? if_cut : Errc::not_found,
+                     fmt::format("{}: nothing was decoded: {}", name, input.why_nothing())};
+    analysis::DpuSaid said = input.said(setup, sums.decoded);
+    said.problems = std::move(problems);
+    return analysis::answers_of_dpu(*sums.costs, times ? &*times : nullptr, code, said, wanted);
 }
 
 Result<std::unique_ptr<DpuView>> DpuView::make(const DpuViewOptions& options, std::string_view view) {

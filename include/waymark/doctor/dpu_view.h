@@ -22,6 +22,13 @@ namespace waymark::doctor {
 /// for another machine.
 [[nodiscard]] Status add_image(analysis::DpuCode& code, const std::string& text);
 
+/// The answers of a capture. Its code has the names of its own programs and of `options.images`; messages call it
+/// `name`. `timeline`: whether the timeline is filled. Errors: the errors of add_image and of decoding; `not_found`,
+/// with the reason: nothing was decoded; `if_cut`: the same if the file of the buffer is cut.
+[[nodiscard]] Result<answers::Answers> answers_of(const DpuInput& input, const CaptureInput& options,
+                                                  const std::string& name, const analysis::DpuAnswersOptions& wanted,
+                                                  bool timeline, Errc if_cut = Errc::not_found);
+
 /// The options of a view. Messages name the corresponding options of the command line.
 struct DpuViewOptions {
     CaptureInput input;               ///< the capture, its images (FILE or FILE@LOAD_BIAS) and folders
