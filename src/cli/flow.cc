@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "dpu/listing.h"
 #include "options.h"
+#include "selected_session.h"
 #include "trouble.h"
 #include "unit_answers.h"
 #include "views.h"
@@ -202,18 +203,15 @@ public:
         if (const auto taken_out = trace_taken_out(options_.input.container())) return fail_answers(*taken_out, {});
         if (!options_.input.kallsyms.empty())
             if (const Status good = analysis::check_kallsyms(options_.input.kallsyms); !good) return fail(good.error());
-        auto opened = open_session(options_.input);
+        const auto opened = open_selected(options_.input);
         if (!opened) return fail(opened.error());
-        const pipeline::Session session = std::move(*opened);
-        warn(session);
-        const auto selected = session.select(options_.input.sources);
-        if (!selected) return fail(selected.error());
+        const pipeline::Session& session = opened->session;
         std::vector<const pipeline::Source*> sources;
-        std::copy_if(selected->begin(), selected->end(), std::back_inserter(sources),
+        std::copy_if(opened->selected.begin(), opened->selected.end(), std::back_inserter(sources),
                      [](const pipeline::Source* source) { return source->has_flow(); });
         auto output = Output::open(options_.input.output, options_.input.files());
         if (!output) return fail(output.error());
-        return decode(session, sources, *selected, *output);
+        return decode(session, sources, opened->selected, *output);
     }
 
 private:

@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "dpu/listing.h"
 #include "options.h"
+#include "selected_session.h"
 #include "spe/answers.h"
 #include "trouble.h"
 #include "unit_answers.h"
@@ -81,14 +82,11 @@ ExitStatus run_packets(const PacketOptions& options) {
             return fail(known.error());
         return run_spe_packets(options.input, options.format, options.types);
     }
-    auto opened = open_session(options.input);
+    const auto opened = open_selected(options.input);
     if (!opened) return fail(opened.error());
-    const pipeline::Session session = std::move(*opened);
-    warn(session);
-    const auto selected = session.select(options.input.sources);
-    if (!selected) return fail(selected.error());
-    if (const auto known = check_types(options, protocols_of(*selected)); !known) return fail(known.error());
-    const std::vector<const pipeline::Source*> sources = listable(*selected);
+    const pipeline::Session& session = opened->session;
+    if (const auto known = check_types(options, protocols_of(opened->selected)); !known) return fail(known.error());
+    const std::vector<const pipeline::Source*> sources = listable(opened->selected);
     auto out = Output::open(options.input.output, options.input.files());
     if (!out) return fail(out.error());
     const listing::PacketTypes types(options.types.begin(), options.types.end());
@@ -103,7 +101,7 @@ ExitStatus run_packets(const PacketOptions& options) {
     const listing::PacketsListed listed = packets.listed();
     ExitStatus status = nothing;
     if (listed.packets == 0)
-        say("error", with_doctor("nothing decoded: " + pipeline::why_nothing(session, *selected, report, {}),
+        say("error", with_doctor("nothing decoded: " + pipeline::why_nothing(session, opened->selected, report, {}),
                                  options.input.capture, options.input.images));
     else
         status = say_types_not_found(options.types, listed, "packet");

@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "live_stream.h"
 #include "options.h"
+#include "selected_session.h"
 #include "terminal.h"
 #include "trouble.h"
 #include "waymark/capture/byte_stream.h"
@@ -195,14 +196,11 @@ ExitStatus run_messages(MessageOptions& options) {
     syst::Collateral collateral;
     const auto records = records_of(options, collateral);
     if (!records) return fail(records.error());
-    auto opened = open_session(options.input);
+    const auto opened = open_selected(options.input);
     if (!opened) return fail(opened.error());
-    const pipeline::Session session = std::move(*opened);
-    warn(session);
-    const auto selected = session.select(options.input.sources);
-    if (!selected) return fail(selected.error());
+    const pipeline::Session& session = opened->session;
     std::vector<const pipeline::Source*> sources;
-    for (const pipeline::Source* source : *selected)
+    for (const pipeline::Source* source : opened->selected)
         if (pipeline::has_messages(*source)) sources.push_back(source);
     if (sources.empty()) {
         say("error", no_messages(capture, "none of the selected sources has messages").message);

@@ -6,6 +6,7 @@
 #include "dpu/verify.h"
 #include "options.h"
 #include "perf/verify.h"
+#include "selected_session.h"
 #include "views.h"
 #include "waymark/core/regular_file.h"
 #include "waymark/pipeline/account.h"
@@ -160,15 +161,12 @@ public:
                                    (capture.extension() == ".ini" && std::filesystem::exists(capture, none));
             return truth.error().code == Errc::not_found && is_folder ? static_cast<ExitStatus>(not_compared) : status;
         }
-        auto opened = open_session(options_);
+        const auto opened = open_selected(options_);
         if (!opened) return fail(opened.error());
-        const pipeline::Session session = std::move(*opened);
-        warn(session);
-        const auto selected = session.select(options_.sources);
-        if (!selected) return fail(selected.error());
+        const pipeline::Session& session = opened->session;
         auto out = Output::open(options_.output, options_.files());
         if (!out) return fail(out.error());
-        const ExitStatus status = compare(session, *selected, *truth, folder, *out);
+        const ExitStatus status = compare(session, opened->selected, *truth, folder, *out);
         if (out->close() != decoded) return unreadable;
         return status;
     }

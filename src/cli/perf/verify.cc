@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "../dpu/verify.h"
+#include "../selected_session.h"
 #include "../views.h"
 #include "waymark/core/numbers.h"
 #include "waymark/pipeline/account.h"
@@ -58,22 +59,19 @@ ExitStatus verify_perf(const InputOptions& options) {
         const ExitStatus status = fail(truth.error());
         return truth.error().code == Errc::not_found ? static_cast<ExitStatus>(not_compared) : status;
     }
-    auto opened = open_session(options);
+    const auto opened = open_selected(options);
     if (!opened) return fail(opened.error());
-    const pipeline::Session session = std::move(*opened);
-    warn(session);
-    const auto selected = session.select(options.sources);
-    if (!selected) return fail(selected.error());
+    const pipeline::Session& session = opened->session;
     auto out = Output::open(options.output, options.files());
     if (!out) return fail(out.error());
     const verify::VerifiedPerf all =
-        verify::verify_perf(session, *selected, *truth, std::filesystem::path(options.capture).parent_path());
+        verify::verify_perf(session, opened->selected, *truth, std::filesystem::path(options.capture).parent_path());
     const bool read_errors = report_read_errors(session, all.report);
     for (const pipeline::Damage& damage : all.missing) say("warning", damage.sentence);
     if (all.together) out->write("threads are not in the trace: what all executed together is compared\n");
     for (const VerifiedThread& thread : all.threads) print_thread(thread, all.partial, *out);
     std::vector<Error> unread;
-    print_account(*out, pipeline::account_of(session, *selected, {}, &unread));
+    print_account(*out, pipeline::account_of(session, opened->selected, {}, &unread));
     if (all.instructions == 0 && all.verdict() == verify::Verdict::not_compared)
         say("error", "nothing to compare: no instruction is decoded");
     using verify::Verdict;
