@@ -211,13 +211,15 @@ private:
                 "Count in trace mode, at once and everywhere, for totals");
         if (!knows_owners())
             say(Severity::note,
-                said_.mode ? fmt::format(
-                                 "Mode {}: which task an interval belongs to is estimated from samples; sums are exact",
-                                 said_.mode_text)
-                           : std::string("Mode not known, for DP_TC is missing: whose intervals are is estimated"),
+                said_.mode
+                    ? fmt::format(
+                          "Mode {}: which task an interval belongs to is estimated from samples; sums are exact",
+                          said_.mode_text)
+                    : std::string(
+                          "The mode is not known, because DP_TC is missing: the task of each interval is estimated"),
                 "Record with --mode task or flow to know");
         if (said_.mode == dpu::TraceMode::flow && costs_.returns_without_call() != 0)
-            say(Severity::note, fmt::format("{} led to where no call is open",
+            say(Severity::note, fmt::format("{} led to places that no open call returns to",
                                             counted(costs_.returns_without_call(), "return", "returns")));
         if (!said_.cycles)
             say(Severity::note,

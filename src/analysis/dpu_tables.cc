@@ -210,7 +210,7 @@ DpuTable DpuTables::paths(std::size_t most) const {
     DpuTable out;
     Table& table = out.table;
     table.title = "paths";
-    table.note = "per call path: what was spent at its end";
+    table.note = "per call path: cost of its last function";
     table.columns = {Column::text("path", ""), Column::count("calls"), Column::real("share", "share")};
     counter_columns(table.columns);
     table.columns.push_back(Column::bar("path"));

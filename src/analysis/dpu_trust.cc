@@ -61,7 +61,8 @@ Trust in_tasks(const DpuSaid& said, const DpuCosts& costs, bool all_there, bool 
                 out.exact += "; mean, least and most: of stays whose begin and end are in the trace";
                 out.estimated = "rates per 1000 cycles: of what is known";
             }
-            if (costs.filtered()) out.not_known = "what tasks had that IDFLT leaves out, one by one: it is <filtered>";
+            if (costs.filtered())
+                out.not_known = "single costs of tasks that IDFLT leaves out: their sum is <filtered>";
             return out;
         case Content::samples:
         case Content::flow:
@@ -72,18 +73,19 @@ Trust in_tasks(const DpuSaid& said, const DpuCosts& costs, bool all_there, bool 
             if (costs.readings() != 0)
                 out.estimated =
                     stays ? "begin, end and counts: from the first sample that shows a task to the last before another"
-                          : "what each task had: what lies between two samples of one task is taken to be all its own";
+                          : "costs of each task: all counts between two samples that show one task are assigned to "
+                            "this task";
             else
                 out.not_known =
-                    "what each task had: there is no sample in the trace, only the counters' first and last "
-                    "values; record with --mode task, or with --sample-every for an estimate";
+                    "costs of each task: there is no sample in the trace, only the counters' first and last values; "
+                    "record with --mode task, or with --sample-every for an estimate";
             if (content_of(said.mode) == Content::samples || stays)
                 out.not_known += fmt::format("{}how often and how long tasks stayed: {}",
                                              out.not_known.empty() ? "" : "; ", changes_only);
             return out;
         case Content::little:
             if (known) out.exact = "the sum of all rows";
-            out.not_known = mode_only(said, "what each task had", changes_only);
+            out.not_known = mode_only(said, "the cost of each task", changes_only);
             return out;
     }
     return out;
@@ -92,7 +94,7 @@ Trust in_tasks(const DpuSaid& said, const DpuCosts& costs, bool all_there, bool 
 Trust in_functions(const DpuSaid& said, const DpuCosts& costs, bool all_there) {
     Trust out;
     if (said.mode != dpu::TraceMode::flow) {
-        out.not_known = mode_only(said, "what functions cost", flow_only);
+        out.not_known = mode_only(said, "the cost of functions", flow_only);
         return out;
     }
     if (all_there && !costs.filtered())
@@ -100,7 +102,7 @@ Trust in_functions(const DpuSaid& said, const DpuCosts& costs, bool all_there) {
             "the sum of all rows, and calls and costs of functions that are entered by a call and left by a return";
     else
         out.exact = bounds;
-    if (costs.filtered()) out.not_known = "what functions cost in tasks that IDFLT leaves out: it is <filtered>";
+    if (costs.filtered()) out.not_known = "costs of functions in tasks that IDFLT leaves out: their sum is <filtered>";
     // Mode FLOW has TINT, TRTE and TSUB: no jump (docs/spec/dpu.md, 12.2).
     out.estimated =
         "functions that are entered or left by a jump, as by tail calls and the procedure linkage table: the trace has "
@@ -113,7 +115,7 @@ Trust in_functions(const DpuSaid& said, const DpuCosts& costs, bool all_there) {
             grouped(costs.crossings()), grouped(costs.readings() + 1));
     if (costs.returns_without_call() != 0)
         out.estimated +=
-            fmt::format("; costs with callees: {} led to where no call is open",
+            fmt::format("; costs with callees: {} led to places that no open call returns to",
                         costs.returns_without_call() == 1 ? std::string("1 return")
                                                           : grouped(costs.returns_without_call()) + " returns");
     return out;
@@ -152,15 +154,15 @@ Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs
                                   : "those that are shown; there may have been more, so each row is a lower bound";
             if (costs.filtered()) out.not_known = "interrupts and system calls of tasks that IDFLT leaves out";
         } else {
-            out.not_known = mode_only(said, "what interrupts and system calls cost", changes_only);
+            out.not_known = mode_only(said, "the cost of interrupts and system calls", changes_only);
         }
     }
     if (view == "ranges") {
         if (said.mode == dpu::TraceMode::flow)
-            out.exact = all_tasks ? "which calls, returns and interrupts lie in a range; what runs between two in it "
-                                    "counts as inside"
-                                  : "the sum of all rows; each range is a lower bound, and what is missing or not "
-                                    "attributed is under everything else";
+            out.exact = all_tasks ? "which calls, returns and interrupts lie in a range; code that runs between two of "
+                                    "them counts as inside"
+                                  : "the sum of all rows; each range is a lower bound, and the row 'everything else' "
+                                    "has missing and unattributed costs";
         else if (said.mode == dpu::TraceMode::task)
             out.estimated =
                 "inside: calls between two switches of tasks may have led elsewhere; record with --mode flow";
@@ -171,7 +173,7 @@ Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs
         if (said.mode == dpu::TraceMode::eonce_comp) {
             out.exact = "iterations of runs that jump back; a run that an interrupt cuts in two is one";
             if (!all_tasks || !said.all_changes || costs.runs_of_loops_uncertain())
-                out.exact = "each row is a lower bound: runs may be missing, or be the rest of others";
+                out.exact = "each row is a lower bound: runs may be missing, or be only the last part of a run";
             out.estimated = "instructions: iterations times the body, where nothing in it branches";
             out.not_known = "runs of a single iteration: they leave no entry";
         } else {
@@ -191,8 +193,8 @@ Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs
     }
     if (view == "data" && said.mode == dpu::TraceMode::user_raw)
         out.not_known += std::string(out.not_known.empty() ? "" : "; ") +
-                         "which task wrote a word: mode USERRAW does not record it; words equal to those that fill "
-                         "lines, where a line ends with them";
+                         "which task wrote a word: mode USERRAW does not record it; words at the end of a line that "
+                         "look like the unit's filling";
     if (view == "health") out.exact = "every figure";
     // The condition under which a counter counts affects the meaning of its figures.
     const bool of_counters = view != "loops" && view != "data" && view != "health";

@@ -108,7 +108,7 @@ flow::CycleCounts cycle_counts(const std::vector<FlowStream>& streams) {
 /// How counts of cycles were divided among blocks and functions; empty if each count belonged to one block.
 std::string how_spread(const flow::CycleCounts& counts) {
     if (counts.spread == 0) return {};
-    std::string out = "each count is spread over what ran since the count before, by instructions";
+    std::string out = "each count is spread over the code that ran since the preceding count, by instructions";
     if (counts.threshold > 1)
         out += fmt::format(", and is at least {} (TRCCCCTLR)", counted(counts.threshold, "cycle"));
     return out;
@@ -148,16 +148,17 @@ void fill_trust(const FlowFunctions& from) {
     const bool lost = std::any_of(from.streams().begin(), from.streams().end(), [](const FlowStream& s) {
         return is_damaged(s.sink->troubles()) || s.sink->troubles().no_memory.times != 0;
     });
-    if (lost) functions.not_known = "what ran where flow was lost";
-    const std::string part = "what ran outside the part of the run that was captured";
+    if (lost) functions.not_known = "code that ran where flow was lost";
+    const std::string part = "code that ran outside the captured part of the run";
     if (from.options().partial) functions.not_known += (lost ? ", and " : "") + part;
     const auto add_unknown = [&](const std::string& what) {
         functions.not_known += (functions.not_known.empty() ? "" : "; ") + what;
     };
     if (counts.unknown != 0)
-        add_unknown(fmt::format("how many cycles passed before {} without a number, such as the first one",
+        add_unknown(fmt::format("the cycles before {} without a number, such as the first one",
                                 counted(counts.unknown, "count of cycles", "counts of cycles")));
-    if (counts.apart != 0) add_unknown(fmt::format("what ran in {} of the sum", counted(counts.apart, "cycle")));
+    if (counts.apart != 0)
+        add_unknown(fmt::format("the code that ran in {} of the sum", counted(counts.apart, "cycle")));
     answers.trust.push_back(functions);
     if (from.options().instructions)
         answers.trust.push_back({"coverage", "what was executed, and which way branches went", "",
@@ -169,10 +170,11 @@ void fill_trust(const FlowFunctions& from) {
     Trust time{.view = "timeline"};
     if (answers.timeline.axis.unit == "ns" || answers.timeline.axis.unit == "ticks") {
         time.exact = "times of timestamps";
-        time.estimated = fmt::format("what lies between two: of 95 % of what ran they are at most {} {} apart",
-                                     grouped(answers.timeline.axis.uncertainty), answers.timeline.axis.unit);
+        time.estimated =
+            fmt::format("times between two timestamps, which are at most {} {} apart for 95 % of the code that ran",
+                        grouped(answers.timeline.axis.uncertainty), answers.timeline.axis.unit);
     } else {
-        time.exact = "the order of what ran in one source";
+        time.exact = "the order of the code that ran in one source";
         time.not_known = "how sources align in time: there are no timestamps";
     }
     answers.trust.push_back(time);

@@ -63,13 +63,12 @@ constexpr std::array<AccountRule, account_reasons> rules{{
     {Reason::strobing, not_traced, "pause of strobing", "pauses of strobing",
      "the unit was switched on and off periodically, so the capture is a sample of the run", true, true,
      Hides::anything, true},
-    left_out(
-        Reason::filtered, "what the filter leaves out", "",
-        "the unit recorded what its filter lets by alone (address filters, start and stop, SPE filters, IDFLT and "
-        "modes USER and USERRAW of a DPU; an MTB records jumps, so it lacks code before the first and behind the last "
-        "one), or what it was permitted to (`not_permitted.txt`: authentication, power, OS Lock); or options select a "
-        "part of the capture (`--source`, `--process`, `--only-image`, …)",
-        false),
+    left_out(Reason::filtered, "what the filter leaves out", "",
+             "the unit recorded only what its filter lets pass (address filters, start and stop, SPE filters, IDFLT "
+             "and modes USER and USERRAW of a DPU; an MTB records jumps, so it lacks code before the first and after "
+             "the last one), or only what it was permitted to record (`not_permitted.txt`: authentication, power, OS "
+             "Lock); or options select a part of the capture (`--source`, `--process`, `--only-image`, …)",
+             false),
     {Reason::sampled, not_traced, "what ran between samples", "",
      "only samples were taken: one operation in an interval, the branches before a moment, or a DPU's counters now "
      "and then",
@@ -78,14 +77,14 @@ constexpr std::array<AccountRule, account_reasons> rules{{
     loss(Reason::packets, Hides::reachable, "stretch of damaged packets", "stretches of damaged packets",
          "bytes that are no packet, up to the next synchronisation"),
     loss(Reason::frames, Hides::reachable, "stretch of damaged frames", "stretches of damaged frames",
-         "frames that cannot be, and packets that they cut in two"),
+         "impossible frames, and packets that they cut in two"),
     loss(Reason::strays, Hides::anything, "stretch of bytes of no source", "stretches of bytes of no source",
          "bytes under trace IDs that no source has, so they are missing from the stream of another"),
     loss(Reason::unsynchronised, Hides::anything, "stretch before a synchronisation",
          "stretches before a synchronisation", "the trace of a source begins inside a packet"),
     {Reason::collided, lost, "stretch with collided samples", "stretches with collided samples",
-     "a sample came due while the unit was busy with the one before, so long operations are too seldom", true, true,
-     Hides::anything, false},
+     "a sample came due while the unit was busy with the preceding one, so long operations are sampled too rarely",
+     true, true, Hides::anything, false},
     loss(Reason::overwritten, Hides::anything, "overwritten buffer", "overwritten buffers",
          "a buffer wrapped, so its beginning is gone"),
     loss(Reason::cut, Hides::anything, "cut or unreadable place", "cut or unreadable places",

@@ -324,7 +324,7 @@ Result<View> call_view(const Answers& answers, const CallOptions& options) {
     columns.add(Column::count("end", "", "time at which the call ends", unit),
                 [&](const Call& c) { return slice_of(c).end; });
     columns.add(Column::text("longer_in", "longer in",
-                             "of the 100 slowest: the part that took most of what the call took more than the average"),
+                             "for the 100 slowest calls: the part of the call whose length exceeds its average most"),
                 [](const Call& c) { return Cell(c.why); });
     columns.add(Column::text("caller", "caller", "function that called it; unknown where the call is not in the trace"),
                 [&](const Call& c) { return c.caller == none ? Cell() : Cell(function_name(answers, c.caller)); });

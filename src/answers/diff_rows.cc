@@ -231,7 +231,7 @@ Table DiffRows::table() const {
         columns.add(std::move(column), [show](const Row& row) { return Cell(show(row.second)); });
     };
     add(Column::real("change_points", shares ? "points" : "of all before",
-                     "change in per cent of all before; of estimates: of the share, in points", "%"),
+                     "change in per cent of the total before; for estimates: change of the share, in points", "%"),
         [=, this](const DiffChange& r) {
             return Cell(signed_percent_text(growth(r)) + (shares ? "" : "%"), growth(r), colour(r));
         });
@@ -255,7 +255,7 @@ Table DiffRows::table() const {
     add(Column::count("calls_after", with_calls ? "after" : "",
                       "times the function was called after; unknown where samples were taken"),
         [=](const DiffChange& r) { return calls_after ? Cell(r.after.calls) : Cell(); });
-    add(Column::text("what", "what", "new, gone, same, other calls, more, less; within noise: of estimates"),
+    add(Column::text("what", "what", "new, gone, same, other calls, more, less; within noise (only for estimates)"),
         [=, this](const DiffChange& r) { return Cell(what(r)).in(colour(r)); });
     add(Column::flag("sure", "", "exact, or the 95 % intervals of both shares do not touch"),
         [this](const DiffChange& r) { return Cell("", is_sure(r)); });

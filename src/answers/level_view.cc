@@ -20,7 +20,7 @@ std::string name(const LevelRow& row) {
 
 Result<View> level_view(const Answers& answers, const ProfileOptions& options, std::size_t metric) {
     if (!options.only.empty() || options.code != CodeKind::system)
-        return Error{Errc::usage, "--by level is of everything that ran: leave out --only and --code"};
+        return Error{Errc::usage, "--by level covers all code that ran: leave out --only and --code"};
     if (answers.levels.empty())
         return Error{Errc::not_found, fmt::format("{}: {}", answers.capture,
                                                   of_messages(answers)    ? "messages are not counted by level"

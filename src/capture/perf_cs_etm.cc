@@ -324,7 +324,7 @@ private:
         if (guessed_raw_.empty()) return "as CoreSight frames, which is wrong where it is unformatted (TRBE)";
         const std::string raw = "as unformatted trace of one unit (TRBE), as its bytes suggest";
         if (guessed_raw_.size() == rings_.rings.size()) return raw;
-        return fmt::format("that of {} {}, the rest as CoreSight frames", fmt::join(guessed_raw_, ", "), raw);
+        return fmt::format("the trace of {} {}, the rest as CoreSight frames", fmt::join(guessed_raw_, ", "), raw);
     }
 
     /// A recording by `waymark record` states which part of the run it contains.

@@ -77,7 +77,7 @@ private:
             fmt::format("{} of {} units are called ETE in the file, but are ETMv4 by TRCDEVARCH", wrong,
                         info_.units.size()),
             "the magic number of the unit's own protocol",
-            "simpleperf writes that of ETE wherever the kernel shows TRCDEVARCH; Waymark goes by TRCDEVARCH",
+            "simpleperf writes ETE's number wherever the kernel shows TRCDEVARCH; Waymark goes by TRCDEVARCH",
             "look at bits 15:12 of TRCDEVARCH in other tools: 4 is ETMv4, 5 is ETE");
     }
 
@@ -93,13 +93,14 @@ private:
         // Usual since perf 6.3: the records repeat what the metadata say.
         if (!by_sink && others == 0) return;
         add("hardware-ids", Weight::normal,
-            fmt::format(
-                "trace IDs come from AUX_OUTPUT_HW_ID{}{}", by_sink ? ", each for its sink" : "",
-                others == 0 ? "" : fmt::format("; for {} they differ from the metadata's", counted(others, "CPU"))),
+            fmt::format("trace IDs come from AUX_OUTPUT_HW_ID{}{}", by_sink ? ", each for its sink" : "",
+                        others == 0
+                            ? ""
+                            : fmt::format("; for {} they differ from the IDs in the metadata", counted(others, "CPU"))),
             "trace IDs in the metadata",
-            by_sink ? "the metadata's do not count, and one ID may be several CPUs in different sinks"
-                    : "the metadata's do not count, wherever in the file the records come",
-            "use perf 6.3 or newer, if perf is to decode it: older ones take the metadata's");
+            by_sink ? "the IDs in the metadata do not count, and one ID may belong to several CPUs in different sinks"
+                    : "the IDs in the metadata do not count, wherever in the file the records come",
+            "use perf 6.3 or newer, if perf is to decode it: older versions take the IDs in the metadata");
     }
 
     void contexts() {
@@ -116,11 +117,11 @@ private:
             add("no-context-ids", unknown == 0 ? Weight::normal : Weight::ambiguous,
                 "threads are not in the trace: context IDs were not traced",
                 "context IDs or VMIDs, from which threads are known",
-                unknown == 0 ? "the thread of each AUX range is that of its record, or of SWITCH records"
+                unknown == 0 ? "the thread of each AUX range is the thread that its record or SWITCH records name"
                 : unknown == all
                     ? "the processes that ran are not known, so no code of a process is found"
-                    : fmt::format("which process ran is not known of {} of {} bytes, so no code of a process is found "
-                                  "there; of the others AUX or SWITCH records say it",
+                    : fmt::format("for {} of {} bytes the process that ran is not known, so no code of a process is "
+                                  "found there; for the other bytes AUX or SWITCH records name the process",
                                   grouped(unknown), grouped(all)),
                 "record with contextid (perf sets it for a program, or with -a), with --switch-events, or with "
                 "--per-thread");

@@ -384,19 +384,12 @@ Run add_calls(CLI::App& app) {
     add_timestamp_hz(command, request->answers);
     command.footer(
         "The figures above the table are of whole calls. A call is not whole if the trace began, ended or was lost in "
-        "it,\n"
-        "or if another context ran meanwhile; it has the bound 'at least'. Percentiles are the lengths of calls: p95 "
-        "is "
-        "the\n"
-        "shortest length that 95 % of the calls do not exceed. The column 'longer in' names the callee, the exceptions "
-        "or "
-        "the\n"
-        "function's own code that took most of what the call took more than the average of the whole calls.\n"
-        "Calls need program flow. An answers file contains a limited number of calls, in one unit.\n"
-        "\n"
-        "  waymark calls out --function parse\n"
-        "  waymark calls out --function irq_handler --slowest 3 --by cycles\n"
-        "  waymark calls out --function parse --without-interrupts --format tsv\n");
+        "it,\nor if another context ran meanwhile; it has the bound 'at least'. Percentiles are the lengths of calls: "
+        "p95 is the\nshortest length that 95 % of the calls do not exceed. The column 'longer in' names the callee, "
+        "the exceptions or the\nfunction's own code whose time in the call exceeds its average over the whole calls "
+        "most.\nCalls need program flow. An answers file contains a limited number of calls, in one unit.\n\n  waymark "
+        "calls out --function parse\n  waymark calls out --function irq_handler --slowest 3 --by cycles\n  waymark "
+        "calls out --function parse --without-interrupts --format tsv\n");
     return [request, options, by, show = view(command, request, options, answers::call_view)] {
         // Each slice takes about 100 bytes while answers are computed.
         request->answers.most_slices = 4'000'000;

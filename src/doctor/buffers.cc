@@ -308,7 +308,7 @@ Taken Buffers::choose_reading(const Buffer& buffer, BufferSample& sample, Examin
     }
     const ExaminedBuffer before = out;
     Taken taken = choice.choose(buffer, sample, out);
-    // Packets of an ITM are found in any bytes; syncs are in none by chance.
+    // Any bytes contain packets of an ITM, but syncs do not occur by chance.
     const bool known = choice.recognised_bytes(taken) != 0;
     if (!may_replace(sample, out) || (known && !has_turned_syncs(sample.pieces.front().bytes))) {
         name_head(buffer, sample, out, taken);
@@ -340,7 +340,7 @@ Taken Buffers::choose_reading(const Buffer& buffer, BufferSample& sample, Examin
                      buffer.name,
                      {},
                      Offset{},
-                     fmt::format("nothing known as the bytes stand; with {} there is",
+                     fmt::format("the bytes are not recognised as they stand, but with {} they are",
                                  fmt::format(fmt::runtime(order.how), order.word_size * 8)),
                      order.expected,
                      order.because,

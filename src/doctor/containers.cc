@@ -113,10 +113,11 @@ constexpr std::array dpu_words = [] {
                  "leave tracing on"},
         DpuWords{Kind::unplaced, Severity::warning, "off-anywhere", "none", "dpu.ini has no place of the buffer",
                  "give DP_TSA, DP_TEA and DP_TW"},
-        DpuWords{Kind::no_room, Severity::warning, "overflow", "none", "the unit sampled faster than memory took",
+        DpuWords{Kind::no_room, Severity::warning, "overflow", "none",
+                 "memory did not take samples as fast as the unit made them",
                  "sample less often, or trace fewer kinds"},
         DpuWords{Kind::no_room_unseen, Severity::warning, "overflow", "none",
-                 "the unit was given more than memory took", "trace less, or write less to DP_TD"},
+                 "memory did not take data as fast as software wrote them", "trace less, or write less to DP_TD"},
         DpuWords{Kind::overwritten, Severity::note, "overwritten", "all since the first enable", "the buffer wrapped",
                  "a larger buffer, or stop earlier"},
         DpuWords{Kind::cut_head, Severity::note, "cut-entry", "whole entries",
@@ -140,7 +141,7 @@ void add_dpu_findings(Findings& to, std::vector<analysis::DpuFinding> findings, 
     for (analysis::DpuFinding& each : findings) {
         if (each.kind == Kind::gap && each.reason == GapReason::framing) {
             to.add(Severity::warning, "torn-entries", first.cut, std::move(each.what), "whole entries",
-                   "what is missing from the file took the rest of them", "copy the whole file");
+                   "the rest of these entries is in the part that the file lacks", "copy the whole file");
             continue;
         }
         const auto words =

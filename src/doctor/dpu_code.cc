@@ -177,15 +177,17 @@ std::string turns_not_known(const capture::DpuCapture& capture, const analysis::
     const std::string& clock = capture.modules.clock;
     std::string why;
     if (capture.modules.empty())
-        why = fmt::format("{}: programs are at one address, and there is no {} that states when", capture.path.string(),
-                          capture::module_map_file);
+        why = fmt::format("{}: several programs are at one address, and no {} states when each was there",
+                          capture.path.string(), capture::module_map_file);
     else if (clock != capture::trace_bytes_clock)
-        why = fmt::format("{}: files took turns at one address, by a clock ({}) that the trace does not have", map,
-                          clock.empty() ? "not named" : clock);
+        why = fmt::format(
+            "{}: several files were mapped at one address in turn, and the times of the mappings are by a clock ({}) "
+            "that the trace does not have",
+            map, clock.empty() ? "not named" : clock);
     else
         why = fmt::format(
-            "{}: files took turns at one address, and dpu.ini does not state how much trace came before the remaining "
-            "trace (DP_TSA, DP_TEA, DP_TW and lines_written)",
+            "{}: several files were mapped at one address in turn, and dpu.ini does not state how much trace came "
+            "before the remaining trace (DP_TSA, DP_TEA, DP_TW and lines_written)",
             map);
     return fmt::format("{}: the code that ran there is in rows such as {}. Record again for their names", why,
                        zones.front());

@@ -186,8 +186,8 @@ std::vector<DpuTable> DpuView::parts(std::uint64_t limit, std::vector<std::strin
     if (report || view == "functions") {
         out.push_back(tables.functions(most));
         if (flow && !report && costs().returns_without_call() != 0)
-            notes.push_back(
-                fmt::format("{} led to where no call is open", counted(costs().returns_without_call(), "return")));
+            notes.push_back(fmt::format("{} led to places that no open call returns to",
+                                        counted(costs().returns_without_call(), "return")));
     }
     if (view == "paths") out.push_back(tables.paths(most));
     if (report || view == "interrupts") out.push_back(tables.interrupts(most));

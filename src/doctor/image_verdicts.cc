@@ -242,7 +242,8 @@ void ImageTrials::find_program_facts(ExaminedSource& source, const std::vector<S
     const Configuration& configuration = *source.configuration;
     if (!configuration.equals(*source.identity.configuration) && v != nullptr)
         if (SharedConfiguration beside = beside_core_of(v->argument, *source.identity.configuration)) {
-            // The core has the profile; where the bytes show either, beside() only names it more closely.
+            // The core determines the profile; if the bytes show a core or profile, beside() has only made it more
+            // specific.
             std::erase_if(source.identity.facts,
                           [](const InferredField& f) { return f.what == "core" || f.what == "profile"; });
             source.program_facts.push_back(

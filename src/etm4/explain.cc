@@ -459,8 +459,8 @@ private:
                      "write 0 to TRCVIIECTLR.EXCLUDE", "2.12", no_comparators);
         else if (excluded == protocol::varies)
             obstacle(n, TraceEffect::may, "TRCVIIECTLR.EXCLUDE",
-                     fmt::format("TRCVIIECTLR.EXCLUDE leaves out blocks that lie whole from {}",
-                                 fmt::join(outside, " or from ")),
+                     fmt::format("TRCVIIECTLR.EXCLUDE leaves out blocks that lie entirely in {}",
+                                 fmt::join(outside, " or in ")),
                      "", "2.12");
     }
 

@@ -314,8 +314,9 @@ Result<ExportReport> write_branch_list(const answers::Answers& answers, BranchLi
     for (auto& [index, image] : by_image) answers::add_image(lists, std::move(image));
     auto report = write_branch_lists(lists, version, sink);
     if (report && left_out != 0)
-        report->notes.push_back(fmt::format("left out: {} that no branch ends, for a branch list has branches",
-                                            counted(left_out, "range")));
+        report->notes.push_back(
+            fmt::format("left out: {} that do not end with a branch, since a branch list contains only branches",
+                        counted(left_out, "range")));
     return report;
 }
 

@@ -212,8 +212,8 @@ constexpr std::array loops_columns{
     Column{"source", integer, "source file", "sources.id"},
     Column{"line", integer, meaning::first_line},
     Column{"entries", integer,
-           "times control entered the loop from outside, or trace began anew at its entry; of a DPU: runs that jump "
-           "back, where a run that an interrupt cuts in two counts once"},
+           "times control entered the loop from outside, or trace began anew at its entry; for a DPU: runs that jump "
+           "back; a run that an interrupt divides counts once"},
     Column{"iterations", integer, meaning::loop_iterations},
     Column{"cost", integer, "cost of all instructions of the loop in the first metric"},
     Column{"depth", integer, "number of loops it lies in, itself included; 1: the outermost; unknown of a DPU"},
@@ -234,7 +234,7 @@ constexpr std::array calls_columns{
     Column{"kind", string,
            "root, call, tail call, interrupt, signal; unsynchronised: who called it is not in the trace"},
     Column{"calls", integer, "times this path of calls was taken"},
-    Column{"self", integer, "cost at the end of the path, in the first metric"},
+    Column{"self", integer, "cost of the path's last function, in the first metric"},
     Column{"inclusive", integer, "cost with all nodes below"},
 };
 void calls_rows(const Answers& a, const RowSink& sink) {
@@ -249,7 +249,7 @@ void calls_rows(const Answers& a, const RowSink& sink) {
 constexpr std::array call_costs_columns{
     Column{"node", integer, "node of the call tree", "calls.id"},
     Column{"metric", integer, "metric that is counted; there are no rows of cost 0", "metrics.id"},
-    Column{"self", integer, "cost at the end of the path"},
+    Column{"self", integer, "cost of the path's last function"},
     Column{"inclusive", integer, "cost with all nodes below"},
 };
 void call_costs_rows(const Answers& a, const RowSink& sink) {

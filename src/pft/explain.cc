@@ -249,14 +249,15 @@ private:
         if (!asked(Etmidr::name) || r_.idr.major == (etmv3() ? etmv3_major : pft_v1_major)) return;
         if (etmv3()) {
             find(TraceEffect::may, "ETMIDR",
-                 fmt::format("ETMIDR[11:8] is {}: this is no ETMv3, whose rules are applied here",
+                 fmt::format("ETMIDR[11:8] is {}: this is not an ETMv3, but the rules of an ETMv3 are applied here",
                              static_cast<unsigned>(r_.idr.major)),
                  "", "3");
             return;
         }
         find(TraceEffect::may, "ETMIDR",
-             fmt::format("ETMIDR[11:8] is {}: this is an ETMv{}.{} and not a PTM, whose rules are applied here",
-                         static_cast<unsigned>(r_.idr.major), r_.idr.major + 1U, static_cast<unsigned>(r_.idr.minor)),
+             fmt::format(
+                 "ETMIDR[11:8] is {}: this is an ETMv{}.{} and not a PTM, but the rules of a PTM are applied here",
+                 static_cast<unsigned>(r_.idr.major), r_.idr.major + 1U, static_cast<unsigned>(r_.idr.minor)),
              "", "3");
     }
     void stopped() {
@@ -373,7 +374,7 @@ private:
         }
         const auto list = [&] { return fmt::format("{}", fmt::join(words, " or ")); };
         const char* const one = etmv3() ? "instructions" : "blocks with an instruction";
-        const char* const whole = etmv3() ? "instructions" : "blocks that lie whole";
+        const char* const whole = etmv3() ? "instructions" : "blocks that lie entirely";
         if (!r_.tecr1.exclude && !singles_known_ && some == protocol::never) {
             if (n == 0)
                 out.findings.push_back(never_unless("it includes single addresses (ETMTECR2, not given)",

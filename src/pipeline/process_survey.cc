@@ -107,7 +107,7 @@ ProcessSurvey survey_processes(const Session& session, const std::vector<const S
              std::string("the kernel traces them only when the recorder is in the initial PID namespace, so not in a "
                          "container; ") +
                  (threads_known(part.capture)
-                      ? "the thread of each AUX range is that of its record, or of SWITCH records"
+                      ? "the thread of each AUX range is the thread that its record or SWITCH records name"
                       : "the processes that ran are not known, so no code of a process is found"),
              "record outside the container, or with --per-thread", capture::Peculiarity::Weight::ambiguous});
     return out;

@@ -148,7 +148,7 @@ Result<Plan> make_counter_plan(const CounterWanted& wanted) {
     auto& on = unit.program.enable;
     add_stop(on, 0);
     on.push_back(write(dpu::DpMr::offset, all_causes, "no cause of an interrupt or debug request is left"));
-    // What the program does not write is as after a reset.
+    // Registers that the program does not write have their values after a reset.
     std::set<std::uint32_t> written;
     for (const dpu::RegisterWrite& w : program) written.insert(w.offset);
     const dpu::Registers at_reset;
@@ -167,7 +167,8 @@ Result<Plan> make_counter_plan(const CounterWanted& wanted) {
     for (const dpu::RegisterWrite& w : program)
         if (w.offset == dpu::DpTc::offset) control = w.value;
     add_stop(unit.program.disable, control);
-    unit.program.needs.emplace_back("M_CR.DPUE (bit 4) is 1: the unit is enabled, which a reset alone can repeat");
+    unit.program.needs.emplace_back(
+        "M_CR.DPUE (bit 4) is 1: the unit is enabled; only a reset lets software do this again");
     Plan plan;
     plan.components.push_back(std::move(unit));
     return plan;

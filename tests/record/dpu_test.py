@@ -396,7 +396,7 @@ class Dpu(unittest.TestCase):
                     self.assertEqual(rows[task]["stays"], stays)
                     self.assertIsNone(rows[task]["CYCLES"])
                 self.assertEqual(rows["<tail>"]["CYCLES"], truth.total["CYCLES"])
-                self.assertIn("what each task had", answer["trust"]["not_known"])
+                self.assertIn("costs of each task", answer["trust"]["not_known"])
                 self.verify(folder)
 
     def test_a_part_of_the_run(self):

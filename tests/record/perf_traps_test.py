@@ -109,7 +109,7 @@ class Traps(PerfCase):
         self.check(records, "ete-magic", r"^(\d+) of \1 units are called ETE")
 
     def test_3_hardware_ids(self):
-        for change, found in ((lambda i: i + 1, r"AUX_OUTPUT_HW_ID; for 1 CPU they differ from the metadata's"),
+        for change, found in ((lambda i: i + 1, r"AUX_OUTPUT_HW_ID; for 1 CPU they differ from the IDs in the metadata"),
                               (lambda i: i | 1 << 56 | 0x77 << 8, r"AUX_OUTPUT_HW_ID, each for its sink")):
             with self.subTest(found=found):
                 records = self.formatted()

@@ -62,7 +62,7 @@ void print_summary(Output& out, const PlanSummary& s, const PlanRequest& request
     out.print("shards         {}; the longest takes about {}\n", grouped(s.shards), elapsed_text(s.longest));
     out.print("time           about {} on one core, {} on {} (estimated; fleet status corrects it)\n",
               elapsed_text(s.seconds), elapsed_text(s.elapsed), counted(request.cores, "core"));
-    out.print("disk           about {} of answers (estimated){}; {} of captures are read\n", size_text(s.answers_bytes),
+    out.print("disk           about {} for answers (estimated){}; the captures have {}\n", size_text(s.answers_bytes),
               s.free_bytes ? fmt::format(", {} free", size_text(*s.free_bytes)) : "", size_text(s.bytes));
     constexpr std::size_t most = 20;
     if (!s.missing.empty()) {

@@ -50,7 +50,7 @@ export function SingleCalls({ report, timeline, f, range, go }: { report: Report
             { id: "length", name: "Took", number: true, width: "minmax(110px, 150px)", value: (i) => all[i]!.length, show: (i) => time(all[i]!.length) },
             { id: "bound", name: "Bound", width: "90px", value: (i) => (all[i]!.whole ? bound : "at least") },
             { id: "begin", name: "Began at", number: true, width: "minmax(110px, 150px)", value: (i) => timeline.begin[all[i]!.slice]!, show: (i) => time(timeline.begin[all[i]!.slice]!) },
-            { id: "why", name: "Longer in", title: `Of the 100 slowest: the part that took most of what the call took more than the average of the whole calls, in ${axis.unit}`, width: "minmax(120px, 2fr)", value: (i) => whyText(all[i]!) },
+            { id: "why", name: "Longer in", title: `Of the 100 slowest: the part of the call whose length exceeds its average over the whole calls most, in ${axis.unit}`, width: "minmax(120px, 2fr)", value: (i) => whyText(all[i]!) },
             ...(new Set(all.map((c) => timeline.track[c.slice])).size > 1 ? [{ id: "track", name: "Track", width: "minmax(110px, 1fr)", value: (i: number) => timeline.part.tracks.name[timeline.track[all[i]!.slice]!] ?? "" }] : []),
             { id: "caller", name: "Called by", width: "minmax(120px, 2fr)", value: (i) => (all[i]!.caller < 0 ? "" : report.functionName(all[i]!.caller)), show: (i) => (all[i]!.caller < 0 ? <span class="quiet">not known</span> : <Name name={report.functionName(all[i]!.caller)} most={40} />) },
         ],
