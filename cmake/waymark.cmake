@@ -28,8 +28,9 @@ set(WAYMARK_COMMON_HEADERS <algorithm> <array> <bit> <charconv> <cstring> <deque
     <memory> <mutex> <numeric> <optional> <random> <set> <span> <string> <string_view> <tuple> <unordered_map> <utility>
     <variant> <vector> <fmt/format.h>)
 
-# What most sources include of the lowest layers, for clang, which reads of a precompiled header what a source uses. g++
-# loads all of it, which takes as long as to parse them. A change of these headers compiles most sources again anyway.
+# The parts of the lowest layers that most sources include, for clang, which reads only the used parts of a precompiled
+# header. g++ loads the whole header, which takes as long as parsing the sources. A change of these headers compiles
+# most sources again anyway.
 set(WAYMARK_COMMON_HEADERS_OF_LAYERS "")
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     set(WAYMARK_COMMON_HEADERS_OF_LAYERS <waymark/core/byte_sink.h> <waymark/core/cursor.h> <waymark/core/numbers.h>

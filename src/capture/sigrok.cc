@@ -161,7 +161,7 @@ private:
         for (unsigned n = 0; n < metadata_.unit_bytes; ++n) out |= std::uint64_t{buffer_[at + n]} << 8 * n;
         return out;
     }
-    /// Number of samples from `at_` on that are equal to the run's.
+    /// Number of samples from `at_` on that equal the first sample of the run.
     [[nodiscard]] std::size_t same_samples() const {
         const std::uint8_t* const first = buffer_.data() + at_;
         const std::uint8_t* const end = buffer_.data() + have_;

@@ -154,7 +154,7 @@ private:
     answers::AnswersSum sum_;
 };
 
-/// The inputs of merge_job: shards, and sums in their place.
+/// The inputs of merge_job: shards, and intermediate sums that replace some of them.
 class JobMerge {
 public:
     JobMerge(const JobFolder& job, JobState state) : job_(job), state_(std::move(state)), adder_(job) {

@@ -29,7 +29,7 @@ ProfilerStep write(std::string_view name, std::uint64_t value, std::string why) 
 }
 ProfilerStep barrier(Kind kind, std::string why) { return {kind, {}, 0, std::move(why)}; }
 
-/// Profiling ends, and what was sampled goes to memory.
+/// Profiling ends, and the samples go to memory.
 void add_stop(std::vector<ProfilerStep>& out) {
     out.push_back(write("PMSCR_EL2", 0, "no more samples"));
     out.push_back(barrier(Kind::isb, "from here on"));
@@ -191,7 +191,7 @@ Result<ProfilerPlan> make_profiler_plan(const record::SpeOptions& options, std::
 
 std::vector<std::string> order_objections(const ProfilerPlan& plan) {
     std::vector<std::string> out;
-    // What is true for certain; at first nothing is known.
+    // Facts that are certain; at first nothing is known.
     bool stopped = false, stop_seen = false, synchronised = false, drained = false, off = false, off_seen = false;
     bool pending = false;  // registers were written since the last ISB
     unsigned number = 0;

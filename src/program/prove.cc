@@ -169,7 +169,7 @@ Status store(const Plan& plan, Bytes trace, Proof& proof) {
         config.base = 0;
     }
     sink::Tmc tmc(config);
-    // A list with one page after the other, behind the list.
+    // A list with one page after the other; the pages follow the list.
     tmc.on_list([&](std::uint64_t address) -> std::optional<std::uint32_t> {
         const std::uint64_t n = (address - plan.wanted.sink->buffer.base) / 4;
         if (address < plan.wanted.sink->buffer.base || n >= pages) return std::nullopt;

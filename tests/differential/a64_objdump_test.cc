@@ -100,7 +100,7 @@ struct Meaning {
     bool gather_scatter = false, predicated = false;
     bool floating_point = false, simd = false, sve = false;
     std::optional<std::int64_t> offset{};
-    std::optional<unsigned> bytes{};  ///< where the text shows it plainly
+    std::optional<unsigned> bytes{};  ///< the number of bytes, where the text shows it plainly
 };
 
 unsigned register_bytes(char file) {

@@ -253,7 +253,7 @@ TEST(Etm4Explain, NamesTheBitThatStopsTheUnit) {
               Fields{"TRCVIIECTLR.EXCLUDE"});
 }
 
-// 1.6: authentication, level by level. 1.3: so are the exception level bits.
+// 1.6: authentication, level by level. 1.3: the exception level bits, level by level too.
 TEST(Etm4Explain, TellsLevelsApart) {
     Registers r = plain();
     r.authstatus = from_value<Trcauthstatus>(0x8c);

@@ -46,7 +46,7 @@ TEST(ItBlock, AnItInstructionInsideDoesNotBeginAnother) {
 TEST(ItBlock, OnlyItInstructionsBeginOne) {
     EXPECT_EQ(after({.opcode = 0xbe08, .bytes = 2, .section = 0}), "......");      // bkpt
     EXPECT_EQ(after({.opcode = 0xf3afbf08, .bytes = 4, .section = 0}), "......");  // a 32-bit instruction
-    EXPECT_EQ(after({.opcode = 0xbf08, .bytes = 4, .section = 0}), "......");      // of its size alone
+    EXPECT_EQ(after({.opcode = 0xbf08, .bytes = 4, .section = 0}), "......");      // only its size is wrong
     EXPECT_EQ(after({.opcode = 0xbf08, .bytes = 2, .section = 0}, Isa::a32), "......");
     EXPECT_EQ(after({.opcode = 0xbf08, .bytes = 2, .section = 0}, Isa::a64), "......");
     EXPECT_EQ(after({.opcode = 0xbf08, .bytes = 2, .section = 0}, Isa::tee), "y.....");

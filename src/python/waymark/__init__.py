@@ -87,7 +87,7 @@ class Event(_t.NamedTuple):
 
 
 class Packet(_t.NamedTuple):
-    """A packet, or bytes that are none (`is_gap`; `name` is then the reason)."""
+    """A packet, or bytes that are no packet (`is_gap`; `name` is then the reason)."""
     source: Source
     offset: int
     bytes: int
@@ -149,7 +149,7 @@ class Batch:
 
     @property
     def end(self) -> _np.ndarray:
-        """Address behind each range."""
+        """The address after each range."""
         return self._part.end()
 
     @property
@@ -198,12 +198,12 @@ class _Decoded:
 
     @property
     def totals(self) -> dict[str, int]:
-        """Sums of what was delivered so far: ranges, instructions, cycles, gaps and so on."""
+        """Sums over everything delivered so far: ranges, instructions, cycles, gaps and so on."""
         return self._decoder.totals
 
     @property
     def damage(self) -> list[str]:
-        """What was lost or contradicts itself, as sentences; when all is decoded."""
+        """Lost or contradictory trace, as sentences; complete when everything is decoded."""
         return self._decoder.damage
 
 
@@ -317,7 +317,7 @@ class Capture:
     def answers(self, calls: bool = True, instructions: bool = True, timeline: bool = False, inlined: bool = False,
                 all_functions: bool = False, ranges: bool = False, disassembly: bool = False, sources: bool = False,
                 jobs: int = 0) -> Answers:
-        """Decodes the capture and gathers what it says. What is not asked for costs no time, and its tables are empty.
+        """Decodes the capture and gathers its answers. Parts that are not requested cost no time, and their tables are empty.
 
         Damage, and a file that was cut, are in the tables `health` and `capture`."""
         wanted = {"calls": calls, "instructions": instructions, "timeline": timeline, "inlined": inlined,
@@ -406,7 +406,7 @@ class Model:
                            None if context_id is None else _number("context_id", context_id, 32))
 
     def signal(self, **signals: bool) -> None:
-        """Signals from outside the unit, for what is executed from here on: NIDEN, DBGEN, SPNIDEN, SPIDEN (debug
+        """Sets signals from outside the unit for all further instructions: NIDEN, DBGEN, SPNIDEN, SPIDEN (debug
         authentication), power, os_lock. model.signal(NIDEN=False) forbids all trace; wm_model_signal in waymark.h has more.
         A value is True or False, 1 or 0. If one of several is refused, none changes."""
         self._handle.signal([(name, bool(_number(name, value, 1))) for name, value in signals.items()])
@@ -514,11 +514,11 @@ class Unit:
         self._handle.signal(name, _number(name, value, 64))
 
     def line(self, name: str) -> bool:
-        """What the unit signals: `stopped` of a buffer, `PMBIRQ` of spe, `interrupt0` of a dpu."""
+        """The state of an output of the unit: `stopped` of a buffer, `PMBIRQ` of spe, `interrupt0` of a dpu."""
         return self._handle.line(name)
 
     def memory(self) -> bytes:
-        """What the unit wrote to its memory."""
+        """The memory to which the unit wrote."""
         return self._handle.memory()
 
     def take(self) -> bytes:
@@ -545,8 +545,8 @@ class Unit:
     def run(self, cycles: int = 1, events: dict[str, int] | None = None, item: str | None = None, source: int = 0,
             destination: int = 0, count: int = 0, extension: int = 0, channel: int = 0, supervisor: bool = False,
             pid: int = 0, did: int = 0) -> None:
-        """dpu: cycles pass with these events; or one cycle with an item of the EOnCE, behind which privilege and IDs are those
-        given."""
+        """dpu: cycles pass with these events; or one cycle passes with an item of the EOnCE, after which the given privilege and
+        IDs apply."""
         numbers = [_number(name, value, bits) for name, value, bits in (
             ("source", source, 32), ("destination", destination, 32), ("count", count, 32), ("extension", extension, 32),
             ("channel", channel, 8))]

@@ -241,8 +241,8 @@ std::string in_url(const std::string& address) {
     return address.find(':') == address.npos ? address : "[" + address + "]";
 }
 
-/// The host names that a request may use. If the name of another site leads to this machine, a page of that site uses
-/// that name.
+/// The host names that a request may use. A page of another site whose name leads to this machine would use that site's
+/// name.
 class Hosts {
 public:
     Hosts(const std::string& address, std::uint16_t port)
