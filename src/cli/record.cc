@@ -120,7 +120,8 @@ waymark::Status choose_unit(RecordOptions& options) {
                                             {&options.cortex_m_only, std::string("mtb, itm and stm"), is_cortex_m}})
         for (const CLI::Option* option : *only) {
             const bool for_perf = only == &options.spe_only && PerfRecordOptions::shared_with_spe(option->get_name());
-            const bool shared = is_cortex_m && CortexMRecordOptions::shares(option->get_name());
+            const bool shared = (is_cortex_m && CortexMRecordOptions::shares(option->get_name())) ||
+                                (is_spe && SpeRecordOptions::shares(option->get_name()));
             const bool given = option->count() != 0;
             if (given && is_cortex_m && !shared && only == &options.flow_only && options.unit.starts_with("etmv3"))
                 return Error{
@@ -132,7 +133,7 @@ waymark::Status choose_unit(RecordOptions& options) {
                                                       for_perf ? " and --as perf" : "")};
         }
     for (const CLI::Option* const option : {options.buffer_option, options.registers_option})
-        if ((is_spe || is_cortex_m) && option->count() != 0) {
+        if ((is_spe || is_cortex_m) && option->count() != 0 && !(is_spe && option == options.registers_option)) {
             std::string units = pipeline::flow_unit_names();
             constexpr std::string_view last = " and ";
             if (const auto at = units.rfind(last); at != units.npos) units.replace(at, last.size(), ", ");
@@ -312,7 +313,8 @@ Run add_record(CLI::App& app) {
                 "Program the unit by its registers. ptm, etmv3, etmv4, ete: before the other options; lines NAME "
                 "VALUE, "
                 "NAME.FIELD VALUE or NAME FIELD=VALUE …, or the [regs] of a snapshot's device file. dpu: instead "
-                "of the other options; 'waymark dpu program FILE' checks it. Not with --unit spe")
+                "of the other options; 'waymark dpu program FILE' checks it. spe with --system: values from the "
+                "beginning, as 'waymark spe explain' takes them")
             ->type_name("FILE");
     options->buffer_option =
         command
@@ -417,7 +419,7 @@ Run add_record(CLI::App& app) {
     system(command.add_flag(
         "--system", flow.system,
         "PROGRAM is a bare-metal image (ELF) and runs under qemu-system-aarch64 or qemu-system-arm, with "
-        "its interrupts and exceptions. Each core is a source"));
+        "its interrupts and exceptions. Each core is a source. --unit spe: all exception levels are profiled"));
     system(command
                .add_option("--machine", flow.machine,
                            "QEMU's machine. Default: virt,secure=on,virtualization=on for an AArch64 image; else "
@@ -469,7 +471,9 @@ Run add_record(CLI::App& app) {
         "addresses and events of caches, TLBs and branch prediction are MODELLED with the parameters that "
         "--machine-help "
         "lists.\n"
-        "They are close to a Neoverse N1, but not measured on one, and can be changed. The kernel is not sampled.\n"
+        "They are close to a Neoverse N1, but not measured on one, and can be changed. The kernel is not sampled; "
+        "with\n"
+        "--system all exception levels are, and the program's writes to the unit's registers take effect.\n"
         "PATH.truth.txt contains sums of the real execution.\n"
         "\n"
         "--unit dpu writes the folder of a StarCore Debug and Profiling Unit for 'waymark dpu', info, packets and "
@@ -504,6 +508,7 @@ Run add_record(CLI::App& app) {
         "  waymark record --sink tmc-etr:65536 --trigger-at fault --stop-after-trigger 4096 -o out -- ./program\n"
         "  waymark record --system --context-id 4 -o out -- firmware-for-aarch64.elf\n"
         "  waymark record --system --core cortex-a9 -o out -- firmware.elf\n"
+        "  waymark record --unit spe --system -o perf.data -- firmware-for-aarch64.elf\n"
         "  waymark record --unit etmv4 --cycle-accurate --speculation 8 -o out -- ./program-for-aarch64\n"
         "  waymark record --as perf -o perf.data -- ./program && perf report --stdio\n"
         "  waymark record --unit spe --period 1024 -e arm_spe/load_filter=1,min_latency=30/ -o perf.data -- ./program\n"

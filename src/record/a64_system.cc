@@ -116,7 +116,7 @@ void A64State::wrote(A64Register reg, std::uint64_t value) {
             break;
         case A64Register::contextidr_el12: contextidr_el1_ = static_cast<std::uint32_t>(value); break;
         case A64Register::contextidr_el2: contextidr_el2_ = static_cast<std::uint32_t>(value); break;
-        case A64Register::none: break;
+        default: break;
     }
 }
 
@@ -134,9 +134,12 @@ flow::Context A64State::context() const {
             .el = el_};
 }
 
-std::vector<std::pair<Address, Address>> after_register_writes(const image::MemoryMap& memory, bool vmid) {
-    std::vector<std::pair<Address, Address>> found;
-    constexpr std::size_t step = 4;
+namespace {
+
+constexpr std::size_t step = 4;
+
+/// Calls `f(address, word)` for each instruction in the executable parts.
+void for_each_word(const image::MemoryMap& memory, auto&& f) {
     for (const image::Region& region : memory.regions()) {
         if (region.shadowed_by) continue;
         const std::uint64_t end = region.address.value + region.bytes;
@@ -147,14 +150,34 @@ std::vector<std::pair<Address, Address>> after_register_writes(const image::Memo
             for (std::size_t i = 0; i < whole; i += step) {
                 std::uint32_t word = 0;
                 std::memcpy(&word, code.bytes.data() + i, step);
-                const A64Register written = a64_register_written(word);
-                if (written != A64Register::none && (vmid || !is_of_vmid_only(written)) &&
-                    found.size() < most_watched_writes)
-                    found.emplace_back(Address{at + i + step}, Address{at + i + 2 * step});
+                f(Address{at + i}, word);
             }
             at += whole;
         }
     }
+}
+
+}  // namespace
+
+bool programs_profiling(const image::MemoryMap& memory) {
+    bool found = false;
+    for_each_word(memory,
+                  [&](Address, std::uint32_t word) { found |= is_unknown_to_qemu(a64_register_written(word)); });
+    return found;
+}
+
+std::vector<std::pair<Address, Address>> after_register_writes(const image::MemoryMap& memory, A64Needs needs) {
+    std::vector<std::pair<Address, Address>> found, vectors;
+    for_each_word(memory, [&](Address at, std::uint32_t word) {
+        if (needs.includes(a64_register_written(word)) && found.size() < most_watched_writes)
+            found.emplace_back(at + step, at + 2 * step);
+        // The entries for synchronous exceptions that a level takes from itself; a table is aligned to its size.
+        constexpr std::uint64_t table_bytes = 2048, with_own_stack = 0x200;
+        const std::uint64_t entry = at.value % table_bytes;
+        if (needs.profiling && (entry == 0 || entry == with_own_stack) && vectors.size() < most_watched_writes)
+            vectors.emplace_back(at, at + step);
+    });
+    found.insert(found.end(), vectors.begin(), vectors.end());
     std::sort(found.begin(), found.end());
     found.erase(std::unique(found.begin(), found.end()), found.end());
     return found;

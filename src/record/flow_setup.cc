@@ -14,6 +14,7 @@
 #include "waymark/record/a64_system.h"
 #include "waymark/record/flow_recording.h"
 #include "waymark/record/recorded_program.h"
+#include "waymark/record/system_program.h"
 #include "waymark/record/vectors.h"
 
 namespace waymark::record {
@@ -75,13 +76,7 @@ Status check_way(const FlowRecording& options) {
                 fmt::format("--system --unit {} takes an AArch64 image, and {} is none; a 32-bit one is recorded with "
                             "--unit ptm, under qemu-system-arm",
                             options.unit_name, options.program.front()));
-        const bool own_log = std::any_of(options.qemu_options.begin(), options.qemu_options.end(),
-                                         [](const std::string& o) { return o == "-d" || o == "-D"; });
-        if (aarch64 && own_log)
-            return wrong(
-                "--qemu=-d and --qemu=-D cannot be used with --system and an AArch64 image: QEMU has one log, from "
-                "which "
-                "this reads the exceptions");
+        if (aarch64) WM_RETURN_IF_ERROR(check_a64_log(options.qemu_options));
         if (aarch64 && !options.vectors.empty())
             return wrong("--vectors is for 32-bit images; for AArch64, QEMU's log shows every exception anyway");
         if (!options.sysroot.empty())
@@ -224,29 +219,16 @@ Result<std::vector<SignalChange>> signal_changes(const FlowRecording& options) {
     return out;
 }
 
-/// Arguments before and for the image; a comma in a value is doubled.
-std::vector<std::string> system_arguments(const FlowRecording& options) {
+/// The image, and how QEMU runs it.
+SystemProgram system_program(const FlowRecording& options) {
     // QEMU has no core with an ETE; its "max" has the features of an Armv9-A core.
     const std::string& core = options.unit.core;
-    std::vector<std::string> out{"-M", options.machine_name(), "-cpu", core == "armv9-a" ? "max" : core, "-smp"};
-    out.push_back(std::to_string(options.processors));
-    // With this option the lines of its log stay together.
-    if (options.units->traces_aarch64()) out.insert(out.end(), {"-accel", "tcg,thread=single"});
-    // A board with a sound chip would otherwise complain about missing sound cards.
-    out.insert(out.end(), {"-display", "none", "-monitor", "none", "-serial", "stdio", "-audiodev", "none,id=silent"});
-    out.push_back("-semihosting-config");
-    std::string semihosting = "enable=on,target=native";
-    for (const std::string& argument : options.program) {
-        semihosting += ",arg=";
-        for (const char c : argument) semihosting += c == ',' ? ",," : std::string(1, c);
-    }
-    out.push_back(semihosting);
-    const auto is_network = [](const std::string& o) { return o == "-nic" || o == "-net" || o == "-netdev"; };
-    if (std::none_of(options.qemu_options.begin(), options.qemu_options.end(), is_network))
-        out.insert(out.end(), {"-nic", "none"});
-    out.insert(out.end(), options.qemu_options.begin(), options.qemu_options.end());
-    out.push_back("-kernel");
-    return out;
+    return {.command = options.program,
+            .machine = options.machine_name(),
+            .cpu = core == "armv9-a" ? "max" : core,
+            .processors = options.processors,
+            .aarch64 = options.units->traces_aarch64(),
+            .qemu_options = options.qemu_options};
 }
 
 /// The ranges that the unit's comparators watch. Errors: `usage`: the unit cannot be programmed like this.
@@ -320,7 +302,7 @@ Result<std::vector<std::pair<Address, Address>>> watched_places(const FlowRecord
     const std::string& program = options.program.front();
     std::vector<std::pair<Address, Address>> out;
     if (aarch64) {
-        out = after_register_writes(memory, options.unit.vmid);
+        out = after_register_writes(memory, {.vmid = options.unit.vmid});
     } else {
         std::vector<Address> tables = vector_tables(memory);
         for (const std::string& text : options.vectors) {
@@ -342,7 +324,7 @@ void send_trigger_on_bus(flow::UnitOptions& unit, const flow::UnitFactory& units
 
 std::string FlowRecording::machine_name() const {
     if (!machine.empty()) return machine;
-    if (units->traces_aarch64()) return "virt,secure=on,virtualization=on";
+    if (units->traces_aarch64()) return a64_board;
     return unit.core == "cortex-a9" ? "vexpress-a9" : "vexpress-a15";
 }
 
@@ -403,7 +385,7 @@ Result<FlowSetup> set_up(const FlowRecording& options) {
     QemuOptions how{
         .qemu = qemu, .plugin = plugin, .program = options.program, .aarch64 = aarch64, .exact = !options.blocks};
     if (options.system) {
-        how.qemu_arguments = system_arguments(options);
+        how.qemu_arguments = system_arguments(system_program(options));
         how.input = false;
         how.program = {program};
         WM_ASSIGN_OR_RETURN(how.watched, watched_places(options, aarch64, memory));

@@ -13,6 +13,8 @@
 #include "profiler_options.h"
 #include "waymark/core/numbers.h"
 #include "waymark/record/definition_parts.h"
+#include "waymark/record/mapped_file.h"
+#include "waymark/spe/architecture.h"
 
 namespace waymark::record {
 
@@ -25,6 +27,34 @@ namespace {
 constexpr std::uint64_t slice_cycles = 50;
 /// Maximum number of chunks that wait for a silent thread; after that, they no longer wait for it.
 constexpr std::size_t most_held = 256;
+constexpr unsigned page_bits = 12;
+
+/// The published name of a register of the unit, without aliases.
+std::string_view name_of(A64Register reg) {
+    switch (reg) {
+        case A64Register::pmscr_el1:
+        case A64Register::pmscr_el12: return "PMSCR_EL1";
+        case A64Register::pmscr_el2: return "PMSCR_EL2";
+        case A64Register::pmsfcr_el1: return "PMSFCR_EL1";
+        case A64Register::pmsevfr_el1: return "PMSEVFR_EL1";
+        case A64Register::pmsnevfr_el1: return "PMSNEVFR_EL1";
+        case A64Register::pmslatfr_el1: return "PMSLATFR_EL1";
+        case A64Register::pmsdsfr_el1: return "PMSDSFR_EL1";
+        case A64Register::pmsirr_el1: return "PMSIRR_EL1";
+        case A64Register::pmsicr_el1: return "PMSICR_EL1";
+        case A64Register::pmblimitr_el1: return "PMBLIMITR_EL1";
+        case A64Register::pmbptr_el1: return "PMBPTR_EL1";
+        case A64Register::pmbsr_el1: return "PMBSR_EL1";
+        default: return "";
+    }
+}
+
+/// The address of an access of a system: words have its bits up to 52.
+std::uint64_t extended(std::uint64_t address) {
+    constexpr std::uint64_t top = std::uint64_t{1} << 52;
+    return (address & top) == 0 ? address : address | ~(top - 1);
+}
+
 /// How often the contents of a unit's buffer are written out, in the model's time.
 constexpr std::uint64_t flushes_per_second = 20;
 
@@ -144,6 +174,7 @@ void Profiler::define_map(const MapPart& part, std::string_view name) {
 }
 
 void Profiler::define_thread(const ThreadPart& part, std::string_view name) {
+    if (options_.system) return;  // these are threads of QEMU
     const bool known = threads_.contains(part.thread);
     Thread& t = threads_[part.thread];
     t.number = part.thread;
@@ -164,7 +195,8 @@ void Profiler::define_thread(const ThreadPart& part, std::string_view name) {
 /// A new thread gets a CPU, and its perf records are written.
 void Profiler::introduce(Thread& t) {
     ++sums_.threads;
-    const auto least = std::min_element(threads_on_.begin(), threads_on_.end());
+    const auto least = options_.system ? threads_on_.begin() + (t.number - 1)
+                                       : std::min_element(threads_on_.begin(), threads_on_.end());
     t.cpu = static_cast<std::uint32_t>(least - threads_on_.begin());
     ++*least;
     t.running = true;
@@ -185,6 +217,7 @@ Profiler::Cpu& Profiler::cpu(std::uint32_t number) {
     if (c) return *c;
     ++sums_.cpus;
     c = std::make_unique<Cpu>(number, options_, counter_, machine_.cycle(number));
+    if (options_.system) notice_interval(c->unit.model().registers());
     return *c;
 }
 
@@ -214,7 +247,9 @@ Profiler::Thread& Profiler::thread(std::uint32_t number) {
     Thread& t = threads_[number];
     t.number = number;
     t.pid = t.tid = program_pid_ == 0 ? 1 : program_pid_;
+    if (options_.system) t.tid = number;
     introduce(t);
+    if (options_.system && program_pid_ == 0) map_system_image();
     return t;
 }
 
@@ -248,7 +283,7 @@ void Profiler::run(Thread& t, std::uint64_t until) {
     Cpu& c = cpu(t.cpu);
     if (c.who != &t) {
         c.who = &t;
-        c.unit.model().set_context(0, t.tid);
+        if (!options_.system) c.unit.model().set_context(0, t.tid);
     }
     while (!t.chunks.empty()) {
         const std::vector<std::uint32_t>& chunk = t.chunks.front();
@@ -258,8 +293,13 @@ void Profiler::run(Thread& t, std::uint64_t until) {
             if ((word & words::access_mask) == words::access) {
                 if (t.at == size) break;
                 const std::uint64_t high = word & words::access_high_mask;
-                t.accesses.push_back(
-                    {word >> words::access_index_bit & words::access_index_mask, high << 32 | chunk[t.at++]});
+                std::uint64_t address = high << 32 | chunk[t.at++], physical = 0;
+                if (options_.system) {
+                    address = extended(address);
+                    const auto page = t.pages.find(address >> page_bits);
+                    physical = page == t.pages.end() ? address >> page_bits : page->second;
+                }
+                t.accesses.push_back({word >> words::access_index_bit & words::access_index_mask, address, physical});
             } else if (word != 0 && word <= words::max_block) {
                 const Block* const block = word < blocks_.size() ? &blocks_[word] : nullptr;
                 settle(t, block == nullptr ? std::nullopt : std::optional(block->address));
@@ -276,6 +316,8 @@ void Profiler::run(Thread& t, std::uint64_t until) {
             } else if ((word & words::kind_mask) == words::thread_end) {
                 settle(t, std::nullopt);
                 end(t);
+            } else if (options_.system) {
+                system_word(t, word);
             }
         }
         t.chunks.pop_front();
@@ -297,17 +339,23 @@ void Profiler::end(Thread& t) {
                          at(t, when, tracking_attr));
 }
 
-void Profiler::settle(Thread& t, std::optional<Address> next) {
+void Profiler::settle(Thread& t, std::optional<Address> next, std::optional<Address> stopped_at) {
     if (t.open == nullptr) {
         t.accesses.clear();
+        take_effect(t);
         return;
     }
     const Block& block = *t.open;
     t.open = nullptr;
     auto stop = static_cast<std::uint32_t>(block.instructions.size());
+    if (stopped_at && *stopped_at >= block.address && *stopped_at < block.address + stop * std::uint64_t{4}) {
+        stop = static_cast<std::uint32_t>((*stopped_at - block.address) / 4);
+        ++sums_.not_completed;
+    }
     // If an access that the instruction must make is missing, execution stopped before the instruction.
     std::size_t a = 0;
     for (const std::uint16_t must : block.must_access) {
+        if (must >= stop) break;
         while (a < t.accesses.size() && t.accesses[a].index < must) ++a;
         if (a < t.accesses.size() && t.accesses[a].index == must) continue;
         stop = must;
@@ -316,6 +364,7 @@ void Profiler::settle(Thread& t, std::optional<Address> next) {
     }
     execute(t, block, stop, next);
     t.accesses.clear();
+    take_effect(t);
 }
 
 bool Profiler::is_taken(const Block& block, const isa::A64Instruction& last, Address next) const {
@@ -356,6 +405,7 @@ void Profiler::execute(Thread& t, const Block& block, std::uint32_t stop, std::o
     if (stop == 0) return;
     spe::Model& model = cpus_[t.cpu]->unit.model();
     sums_.instructions += stop;
+    if (options_.system) sums_.levels[model.registers().pstate.el & 3U] += stop;
     const bool whole = stop == block.instructions.size();
     const isa::A64Instruction& last = block.instructions.back();
     const bool branches = whole && last.kind == isa::A64Class::branch && next.has_value();
@@ -414,7 +464,11 @@ void Profiler::execute(Thread& t, const Block& block, std::uint32_t stop, std::o
                     e.translation_latency = accessed->translation;
                     const Address address{t.accesses[first].address};
                     e.access = spe::Access{.address = address};
-                    if (options_.spe.pa_enable) e.access->physical = machine_.physical(address);
+                    if (options_.system)
+                        e.access->physical = Address{t.accesses[first].physical << page_bits |
+                                                     (address.value & ((std::uint64_t{1} << page_bits) - 1))};
+                    else if (options_.spe.pa_enable)
+                        e.access->physical = machine_.physical(address);
                     if (i.kind != isa::A64Class::store) e.data_source = accessed->source;
                 }
                 if (i.kind == isa::A64Class::branch) {
@@ -425,7 +479,10 @@ void Profiler::execute(Thread& t, const Block& block, std::uint32_t stop, std::o
                 }
                 if (i.system_call) e.events |= spe::event::exception;
                 model.retire(e);
-                if (model.pmbirq()) write_out(*cpus_[t.cpu], false);
+                if (model.pmbirq()) {
+                    ++sums_.interrupts;
+                    write_out(*cpus_[t.cpu], false);
+                }
             }
             if (barriers) barrier(t, block, index);
         }
@@ -433,6 +490,129 @@ void Profiler::execute(Thread& t, const Block& block, std::uint32_t stop, std::o
     Cpu& c = *cpus_[t.cpu];
     if (machine_.cycle(t.cpu) - c.flushed > options_.machine.hz / flushes_per_second) write_out(c, false);
     if (options_.limit_instructions != 0 && sums_.instructions >= options_.limit_instructions) stopped_ = true;
+}
+
+// ---- a system
+
+void Profiler::map_system_image() {
+    program_pid_ = 1;
+    std::error_code error;
+    const std::string path = fs::absolute(options_.command.front(), error).string();
+    for (const MappedFile::Part& part : read_mapped_file(path).executable) {
+        MapPart map;
+        map.address = part.address;
+        map.bytes = part.bytes;
+        map.file_offset = part.offset;
+        // Readers look for samples of EL0 in the process, and for others in the kernel.
+        for (const std::uint32_t pid : {program_pid_, perf::nobody})
+            file_->mapped(map, path, {.pid = pid, .tid = pid, .time = time(now()), .attr = tracking_attr});
+    }
+}
+
+void Profiler::notice_interval(const spe::Registers& registers) {
+    const std::uint64_t interval = std::uint64_t{registers.pmsirr_el1.interval} << 8;
+    if (interval != (options_.spe.period & ~0xffU)) sums_.other_interval = interval;
+}
+
+void Profiler::system_word(Thread& t, std::uint32_t word) {
+    switch (word & words::kind_mask) {
+        case words::exception:
+        case words::written:
+        case words::page:
+            t.word = word;
+            t.halves.clear();
+            break;
+        case words::half: {
+            t.halves.push_back(word & words::value_mask);
+            const std::uint32_t kind = t.word & words::kind_mask;
+            if (t.halves.size() == (kind == words::exception ? 10U : kind == words::page ? 8U : 4U)) take_halves(t);
+            break;
+        }
+        case words::state: t.state = word & words::value_mask; break;
+        default: break;
+    }
+}
+
+void Profiler::take_halves(Thread& t) {
+    const auto wide = [&](std::size_t at) {
+        std::uint64_t value = 0;
+        for (unsigned i = 0; i < 4; ++i) value |= std::uint64_t{t.halves[at + i]} << 16 * i;
+        return value;
+    };
+    switch (t.word & words::kind_mask) {
+        case words::page: t.pages[wide(0)] = wide(4); break;
+        case words::written:
+            t.written.push_back({static_cast<A64Register>(t.word & (words::unread - 1)),
+                                 (t.word & words::unread) != 0 ? std::nullopt : std::optional(wide(0))});
+            break;
+        default: {
+            const Address back{wide(0)};
+            // Where the program wrote a register that QEMU lacks, the exception is QEMU's: the instruction executed.
+            const bool lacks = !t.written.empty() && is_unknown_to_qemu(t.written.back().first);
+            settle(t, back, lacks ? std::nullopt : std::optional(back));
+            change_state(t, t.halves[8]);
+        }
+    }
+    t.halves.clear();
+}
+
+void Profiler::take_effect(Thread& t) {
+    if (!options_.system) return;
+    for (const auto& [reg, value] : std::exchange(t.written, {})) write_register(t, reg, value);
+    if (t.state) change_state(t, *std::exchange(t.state, std::nullopt));
+}
+
+void Profiler::change_state(Thread& t, std::uint32_t bits) {
+    const auto el = static_cast<std::uint8_t>((bits & words::el_mask) >> words::el_bit);
+    cpu(t.cpu).unit.model().change(machine_.cycle(t.cpu), [&](spe::State& s) {
+        s.regs.pstate.el = el;
+        if ((bits & words::ns_known) != 0 && el != spe::EL3) s.regs.scr_el3.ns = (bits & words::ns) != 0;
+    });
+}
+
+void Profiler::write_register(Thread& t, A64Register reg, std::optional<std::uint64_t> value) {
+    ProfiledCpu& unit = cpu(t.cpu).unit;
+    const spe::Registers& now = unit.model().registers();
+    const bool host = now.pstate.el == spe::EL2 && now.hcr_el2.e2h;  // names of EL1's registers mean EL2's
+    const auto set = [&](std::string_view name) {
+        unit.model().change(machine_.cycle(t.cpu), [&](spe::State& s) { s.regs.set(name, *value); });
+    };
+    if (!value && !is_unknown_to_qemu(reg)) {
+        ++sums_.registers_unread;
+        return;
+    }
+    switch (reg) {
+        case A64Register::none:
+        case A64Register::vttbr_el2: return;
+        case A64Register::contextidr_el1:
+        case A64Register::contextidr_el12:
+        case A64Register::contextidr_el2: {
+            const bool el2 = reg == A64Register::contextidr_el2 || (reg == A64Register::contextidr_el1 && host);
+            (el2 ? t.context_el2 : t.context_el1) = static_cast<std::uint32_t>(*value);
+            return unit.model().set_context(t.context_el1, t.context_el2);
+        }
+        case A64Register::scr_el3: return set("SCR_EL3");
+        case A64Register::hcr_el2: return set("HCR_EL2");
+        case A64Register::mdcr_el2: return set("MDCR_EL2");
+        case A64Register::mdcr_el3: return set("MDCR_EL3");
+        default: break;
+    }
+    const std::string_view name = host && reg == A64Register::pmscr_el1 ? "PMSCR_EL2" : name_of(reg);
+    const spe::Decision<spe::SysRegAccess> access = spe::check_register_access(unit.model().state(), name);
+    if (access.value != spe::SysRegAccess::OK) {
+        if (sums_.registers_refused++ == 0)
+            sums_.refused =
+                fmt::format("{} at EL{}: {} ({})", name, now.pstate.el, spe::name(access.value), access.why.text);
+        return;
+    }
+    if (!value) {
+        ++sums_.registers_unread;
+        return;
+    }
+    ++sums_.registers_written;
+    set(name);
+    if (reg == A64Register::pmbptr_el1) unit.restarts_at(Address{*value});
+    if (reg == A64Register::pmsirr_el1) notice_interval(unit.model().registers());
 }
 
 // ---- the end
@@ -455,6 +635,7 @@ Profiled Profiler::profiled() const {
         p.cycles = std::max(p.cycles, machine_.cycle(c->unit.number()));
         const spe::ModelCounts& counts = c->unit.model().counts();
         p.chosen += counts.chosen;
+        p.outside += counts.outside;
         for (std::size_t i = 0; i < spe::fate_count; ++i) p.fates[i] += counts.fates[i];
     }
     return p;

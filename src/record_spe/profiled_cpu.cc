@@ -8,6 +8,28 @@ namespace perf = capture::perf;
 
 namespace {
 
+/// The state at the beginning of a system.
+void begin_system(spe::Registers& r, const ProfilerOptions& options) {
+    r.pstate.el = spe::EL3;
+    r.scr_el3 = {};
+    r.hcr_el2 = {};
+    const bool ts = r.pmscr_el2.ts, pa = r.pmscr_el2.pa;
+    r.pmscr_el1 = {};
+    r.pmscr_el2 = {};
+    if (options.begins_off) {
+        r.mdcr_el2 = {};
+        r.mdcr_el3 = {};
+        r.pmblimitr_el1 = {};
+        r.pmbptr_el1 = {};
+    } else {
+        r.pmscr_el2.e2spe = r.pmscr_el2.e0hspe = r.pmscr_el1.e1spe = r.pmscr_el1.e0spe = true;
+        r.pmscr_el1.ts = r.pmscr_el2.ts = ts;
+        r.pmscr_el1.pa = r.pmscr_el2.pa = pa;
+    }
+    for (const spe::NamedValue& value : options.registers)
+        if (!r.set(value.name, value.value)) r.set_field(value.name, value.value);
+}
+
 spe::ModelConfig config_of(std::uint32_t number, const ProfilerOptions& options, CounterRatio counter,
                            const spe::ProfilingBuffer& buffer) {
     // A Neoverse N1 is v1.0 and has no SVE; the other modelled CPUs have SVE, and v1.1 is the first version that
@@ -20,6 +42,7 @@ spe::ModelConfig config_of(std::uint32_t number, const ProfilerOptions& options,
     config.choices.counter_first = options.machine.counter_hz;
     config.choices.counter_numerator = static_cast<std::uint32_t>(counter.numerator);
     config.choices.counter_denominator = static_cast<std::uint32_t>(counter.denominator);
+    if (options.system) begin_system(config.state.regs, options);
     return config;
 }
 
@@ -28,14 +51,20 @@ spe::ModelConfig config_of(std::uint32_t number, const ProfilerOptions& options,
 ProfiledCpu::ProfiledCpu(std::uint32_t number, const ProfilerOptions& options, CounterRatio counter)
     : number_(number),
       buffer_(Address{0x10'0000'0000 + (std::uint64_t{number} << 32)}, options.aux_bytes),
-      model_(config_of(number, options, counter, buffer_), buffer_) {}
+      start_(buffer_.base()),
+      system_(options.system),
+      model_(config_of(number, options, counter, buffer_),
+             options.system ? static_cast<spe::ProfilingMemory&>(written_) : buffer_) {
+    if (system_) start_ = model_.pointer();
+}
 
 std::uint64_t ProfiledCpu::write_out(perf::PerfWriter& writer, const perf::PerfWriter::At& at, std::uint64_t cycle,
                                      bool last) {
     const spe::Registers before = model_.registers();
     model_.drain(cycle);
     const bool collided = model_.registers().pmbsr_el1.coll;
-    const Bytes trace = buffer_.written(model_.pointer());
+    const std::vector<std::uint8_t> taken = written_.take();
+    const Bytes trace = system_ ? Bytes(taken) : buffer_.written(model_.pointer());
     if (!trace.empty() || collided) {
         perf::Chunk chunk;
         chunk.ring = ring_;
@@ -54,7 +83,7 @@ std::uint64_t ProfiledCpu::write_out(perf::PerfWriter& writer, const perf::PerfW
             s.regs.pmscr_el1 = before.pmscr_el1;
             s.regs.pmscr_el2 = before.pmscr_el2;
             s.regs.pmbsr_el1 = {};
-            s.regs.pmbptr_el1.ptr = buffer_.base().value;
+            s.regs.pmbptr_el1.ptr = start_.value;
             s.regs.pmblimitr_el1 = before.pmblimitr_el1;
         });
     return trace.size();

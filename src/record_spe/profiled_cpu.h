@@ -2,12 +2,25 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "waymark/capture/perf_writer.h"
 #include "waymark/record_spe/profile.h"
 #include "waymark/spe/model.h"
 
 namespace waymark::record {
+
+/// All memory of a system, whose program may put the buffer anywhere: keeps what the unit writes, in order.
+class WrittenBytes final : public spe::ProfilingMemory {
+public:
+    std::uint64_t writable(Address, std::uint64_t bytes, spe::WriteFault&) override { return bytes; }
+    void write(Address, Bytes bytes) override { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
+    [[nodiscard]] std::vector<std::uint8_t> take() { return std::exchange(bytes_, {}); }
+
+private:
+    std::vector<std::uint8_t> bytes_;
+};
 
 class ProfiledCpu {
 public:
@@ -21,6 +34,9 @@ public:
     [[nodiscard]] spe::Model& model() { return model_; }
     [[nodiscard]] const spe::Model& model() const { return model_; }
 
+    /// A system: the program's buffer begins there.
+    void restarts_at(Address pointer) { start_ = pointer; }
+
     /// Writes the contents of the unit's buffer to the file, like the driver at an interrupt. Profiling continues,
     /// unless this is the `last` call. `at`: the running thread, and the time. Returns the number of bytes of trace.
     std::uint64_t write_out(capture::perf::PerfWriter& writer, const capture::perf::PerfWriter::At& at,
@@ -29,6 +45,9 @@ public:
 private:
     std::uint32_t number_;
     spe::ProfilingBuffer buffer_;
+    WrittenBytes written_;
+    Address start_;  ///< where PMBPTR_EL1 points when the buffer is empty
+    bool system_;
     spe::Model model_;
     std::uint64_t ring_ = 0;  ///< position in the AUX ring
 };

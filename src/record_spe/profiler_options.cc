@@ -20,8 +20,10 @@ std::vector<perf::Attr> attributes(const ProfilerOptions& options) {
     spe.config4 = options.spe.inv_data_src_filter;
     spe.sample_period = options.spe.period & ~0xffU;
     spe.ids = {1};
-    spe.name = "arm_spe_0//u";
+    spe.name = options.system ? "arm_spe_0//" : "arm_spe_0//u";
     like_tracking_event(spe);
+    constexpr std::uint64_t exclude_kernel = 1 << 5;
+    if (options.system) spe.flags &= ~exclude_kernel;
     return {spe, tracking_event({2})};
 }
 
@@ -73,6 +75,13 @@ std::string to_text(const Profiled& p, const ProfilerOptions& options, bool comp
     for (std::size_t i = 0; i < spe::fate_count; ++i)
         line(fmt::format("samples.{}", name(static_cast<spe::Fate>(i))), p.fates[i]);
     line("trace-bytes", p.trace_bytes);
+    if (!options.system) return text;
+    for (std::size_t el = 0; el < p.levels.size(); ++el) line(fmt::format("operations.el{}", el), p.levels[el]);
+    line("operations.outside", p.outside);
+    line("buffer-interrupts", p.interrupts);
+    line("registers.written", p.registers_written);
+    line("registers.refused", p.registers_refused);
+    line("registers.unread", p.registers_unread);
     return text;
 }
 

@@ -98,12 +98,28 @@ TEST(A64System, PlacesAfterWrites) {
     image::MemoryMap memory;
     ASSERT_TRUE(memory.add_bytes(bytes, {0x40080000}).has_value());
     const std::vector<std::pair<Address, Address>> expected{{{0x40080008}, {0x4008000c}}, {{0x40080010}, {0x40080014}}};
-    EXPECT_EQ(after_register_writes(memory, false), expected);
-    EXPECT_EQ(after_register_writes(memory, true),
+    EXPECT_EQ(after_register_writes(memory, {}), expected);
+    EXPECT_EQ(after_register_writes(memory, {.vmid = true}),
               (std::vector<std::pair<Address, Address>>{
                   expected[0], {{0x4008000c}, {0x40080010}}, {{0x40080010}, {0x40080014}}}));
     EXPECT_EQ(a64_register_source(scr), 5U);
     EXPECT_EQ(a64_register_source(context_id), 31U);
+}
+
+TEST(A64System, PlacesForProfiling) {
+    constexpr std::uint32_t nop = 0xd503201f, pmscr = 0xd5189903;
+    std::vector<std::uint8_t> bytes;
+    for (unsigned i = 0; i < 0x400; i += 4)
+        for (unsigned b = 0; b < 4; ++b)
+            bytes.push_back(static_cast<std::uint8_t>((i == 0x10 ? pmscr : nop) >> (8 * b)));
+    image::MemoryMap memory;
+    ASSERT_TRUE(memory.add_bytes(bytes, {0x40080000}).has_value());
+    EXPECT_TRUE(programs_profiling(memory));
+    EXPECT_TRUE(after_register_writes(memory, {.vmid = true}).empty());
+    // After the write, and at both entries of what may be a vector table.
+    EXPECT_EQ(after_register_writes(memory, {.profiling = true}),
+              (std::vector<std::pair<Address, Address>>{
+                  {{0x40080000}, {0x40080004}}, {{0x40080014}, {0x40080018}}, {{0x40080200}, {0x40080204}}}));
 }
 
 TEST(A64System, NoMoreWatchedWritesThanQemuTakesArguments) {
@@ -111,7 +127,7 @@ TEST(A64System, NoMoreWatchedWritesThanQemuTakesArguments) {
     for (unsigned n = 0; n < 1000; ++n) bytes.insert(bytes.end(), {0x00, 0x11, 0x1e, 0xd5});  // MSR SCR_EL3, X0
     image::MemoryMap memory;
     ASSERT_TRUE(memory.add_bytes(bytes, {0x8000}).has_value());
-    EXPECT_EQ(after_register_writes(memory, false).size(), most_watched_writes);
+    EXPECT_EQ(after_register_writes(memory, {}).size(), most_watched_writes);
 }
 
 }  // namespace

@@ -45,10 +45,22 @@ private:
     std::uint32_t contextidr_el1_ = 0, contextidr_el2_ = 0;
 };
 
-/// Places after an instruction that writes one of A64Register, at which the registers show the written value. The
-/// places are in the image's executable parts, 4 bytes each, ascending, at most `most_watched_writes`. `vmid`: also
-/// writes to registers on which only the VMID depends.
-[[nodiscard]] std::vector<std::pair<Address, Address>> after_register_writes(const image::MemoryMap& memory, bool vmid);
+/// Which registers a recording needs besides SCR_EL3, HCR_EL2 and those with the Context ID.
+struct A64Needs {
+    bool vmid = false;       ///< those on which only the VMID depends
+    bool profiling = false;  ///< those on which only statistical profiling depends
+    [[nodiscard]] bool includes(A64Register reg) const {
+        return reg != A64Register::none && (vmid || !is_of_vmid_only(reg)) && (profiling || !is_of_profiling_only(reg));
+    }
+};
+/// Places at which QEMU's log has to show registers, so that it shows what instructions wrote to system registers:
+/// after each such instruction, and, if `needs.profiling`, at the entries of everything that may be a vector table,
+/// since QEMU takes an exception where it has no such register. The places are in the image's executable parts, 4 bytes
+/// each, ascending, at most `most_watched_writes` of each kind.
+[[nodiscard]] std::vector<std::pair<Address, Address>> after_register_writes(const image::MemoryMap& memory,
+                                                                             A64Needs needs);
+/// Whether the image writes to registers of a profiling unit.
+[[nodiscard]] bool programs_profiling(const image::MemoryMap& memory);
 inline constexpr std::size_t most_watched_writes = 256;
 
 }  // namespace waymark::record

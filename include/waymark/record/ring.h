@@ -42,6 +42,9 @@ inline constexpr std::uint32_t raised = 0x100;
 /// QEMU's log does not show the value.
 inline constexpr std::uint32_t written = 0x88000000;
 inline constexpr std::uint32_t unread = 0x100;
+/// From here on an AArch64 system's processor has this page elsewhere in memory: eight `half` words follow, the number
+/// of the virtual page and the number of the physical page, low half first. Only if accesses are recorded.
+inline constexpr std::uint32_t page = 0x89000000;
 /// Bits of a state.
 inline constexpr std::uint32_t ns = 1, hyp = 2, thumb = 4;
 /// Further bits for an AArch64 system: the exception level from bit 3 on; whether the state is AArch32; whether QEMU's
@@ -49,7 +52,8 @@ inline constexpr std::uint32_t ns = 1, hyp = 2, thumb = 4;
 inline constexpr unsigned el_bit = 3;
 inline constexpr std::uint32_t el_mask = 3U << el_bit, aarch32 = 0x20, ns_known = 0x40;
 /// A completed access to memory, if accesses are recorded: the instruction's index in the last entered block in bits
-/// 29:21, 53 bits of the virtual address below them and in the next word, which may be 0.
+/// 29:21, 53 bits of the virtual address below them and in the next word, which may be 0. For a system, bits 63:53 are
+/// copies of bit 52.
 inline constexpr std::uint32_t access = 0xc0000000, access_mask = 0xc0000000;
 inline constexpr unsigned access_index_bit = 21;
 inline constexpr std::uint32_t access_index_mask = 0x1ff, access_high_mask = 0x001fffff;
@@ -154,7 +158,7 @@ struct ThreadPart {
 };
 
 struct Ring {
-    static constexpr std::uint64_t expected_magic = 0x364b52414d594157;  // changes with the layout
+    static constexpr std::uint64_t expected_magic = 0x374b52414d594157;  // changes with the layout
     static constexpr std::uint32_t chunk_count = 96;
 
     std::uint64_t magic;

@@ -1,6 +1,7 @@
-/// Makes a statistical profile from the execution of an AArch64 program's threads: a perf.data file like one that Linux
-/// would have written with an SPE unit beside each CPU. Operations, their order, data addresses and branch outcomes are
-/// real; latencies, events and data sources come from the modelled machine (record/machine.h).
+/// Makes a statistical profile from the execution of an AArch64 program's threads, or of a whole system: a perf.data
+/// file like one that Linux would have written with an SPE unit beside each CPU. Operations, their order, data
+/// addresses and branch outcomes are real; latencies, events and data sources come from the modelled machine
+/// (record/machine.h).
 ///
 /// Each thread runs on a CPU of the model. Threads are interleaved by the model's time, so that they meet in its caches
 /// as on a real machine. The profile of one thread is always the same; with several threads, it depends on how they
@@ -16,17 +17,20 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "waymark/capture/perf_writer.h"
 #include "waymark/core/result.h"
+#include "waymark/record/a64_registers.h"
 #include "waymark/record/perf_file.h"
 #include "waymark/record/recording.h"
 #include "waymark/record/ring.h"
 #include "waymark/record_spe/machine.h"
 #include "waymark/record_spe/spe_options.h"
 #include "waymark/spe/model.h"
+#include "waymark/spe/register_file.h"
 
 namespace waymark::record {
 
@@ -39,6 +43,14 @@ struct ProfilerOptions {
     std::uint64_t seed = 1;              ///< of jitter
     unsigned info_version = 1;  ///< version of AUXTRACE_INFO: 2 has a block for each CPU, which perf takes from 6.13 on
     std::uint64_t limit_instructions = 0;
+    /// `command` is a bare-metal image. Each processor is a thread with a CPU of its own. Writes of the program to
+    /// registers of the unit take effect where CheckProfilingBufferAccess and CheckStatisticalProfilingAccess permit
+    /// them.
+    bool system = false;
+    /// `system`: profiling is off at the beginning, and the controls of EL2 and EL3 are 0. Otherwise all levels of
+    /// Non-secure state are profiled, and EL2 owns the buffer.
+    bool begins_off = false;
+    std::vector<spe::NamedValue> registers{};  ///< `system`: values from the beginning, fields behind their registers
 };
 
 /// Checks unit, machine and buffer. Errors: `usage`.
@@ -57,6 +69,15 @@ struct Profiled {
     std::array<std::uint64_t, spe::fate_count> fates{};
     std::uint64_t trace_bytes{};
     std::uint32_t threads{}, cpus{};
+    // Of a system:
+    std::array<std::uint64_t, 4> levels{};  ///< instructions, by exception level
+    std::uint64_t interrupts{};             ///< of buffers, which the recorder serves
+    std::uint64_t outside{};                ///< operations while profiling was off, or off for their level
+    std::uint64_t registers_written{};      ///< writes of the program to registers of the unit
+    std::uint64_t registers_refused{};      ///< writes that a trap or an undefined register prevented
+    std::uint64_t other_interval{};         ///< that the program or `registers` chose, if it is not the file's; else 0
+    std::string refused{};                  ///< the first refused write: its register, level and reason
+    std::uint64_t registers_unread{};       ///< writes whose value QEMU's log does not show
     [[nodiscard]] std::uint64_t records() const { return fates[static_cast<std::size_t>(spe::Fate::written)]; }
 };
 [[nodiscard]] std::string to_text(const Profiled& profiled, const ProfilerOptions& options, bool complete);
@@ -81,6 +102,7 @@ private:
     struct Access {
         std::uint32_t index;
         std::uint64_t address;
+        std::uint64_t physical;  ///< page, of a system
     };
     struct Memory {
         std::uint16_t bytes = 0;
@@ -105,6 +127,14 @@ private:
         bool ended = false;
         const Block* open = nullptr;
         std::vector<Access> accesses{};  ///< of `open`
+        // Of a system:
+        std::uint32_t word = 0;               ///< the word whose `half` words follow
+        std::vector<std::uint32_t> halves{};  ///< so far
+        std::vector<std::pair<A64Register, std::optional<std::uint64_t>>>
+            written{};                                             ///< by the instruction that ended `open`
+        std::optional<std::uint32_t> state{};                      ///< after `open`
+        std::unordered_map<std::uint64_t, std::uint64_t> pages{};  ///< physical pages of virtual pages
+        std::uint32_t context_el1 = 0, context_el2 = 0;
     };
 
     explicit Profiler(ProfilerOptions options);
@@ -117,7 +147,18 @@ private:
     void run(Thread& t, std::uint64_t until);
     /// Accounts for the block of `t.open`, now that the next place is known; nullopt: the code did not run to the end
     /// of a block.
-    void settle(Thread& t, std::optional<Address> next);
+    void settle(Thread& t, std::optional<Address> next, std::optional<Address> stopped_at = std::nullopt);
+    /// Takes a word that only a system has.
+    void system_word(Thread& t, std::uint32_t word);
+    void take_halves(Thread& t);
+    /// Applies what the instruction that ended the last block did to the processor.
+    void take_effect(Thread& t);
+    void change_state(Thread& t, std::uint32_t bits);
+    /// `value`: nullopt if it is not known.
+    void write_register(Thread& t, A64Register reg, std::optional<std::uint64_t> value);
+    void map_system_image();
+    /// Notices an interval that the file, whose head is written first, does not state.
+    void notice_interval(const spe::Registers& registers);
     void execute(Thread& t, const Block& block, std::uint32_t end, std::optional<Address> next);
     void barrier(Thread& t, const Block& block, std::uint32_t index);
     std::optional<Accessed> accesses(Thread& t, Memory memory, std::uint32_t index, std::size_t& from);

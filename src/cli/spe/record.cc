@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <utility>
 
 #include "../commands.h"
 #include "waymark/capture/text_file.h"
 #include "waymark/core/wire.h"
 #include "waymark/record_spe/profile_recording.h"
+#include "waymark/spe/register_file.h"
 
 namespace waymark::cli {
 
@@ -31,7 +33,39 @@ waymark::Status read_machine(const SpeRecordOptions& options, record::MachineMod
     return Nothing{};
 }
 
+/// Sets what is for a system alone. Errors: `usage`, `unreadable`, `bad_format`.
+waymark::Status read_system(const record::FlowRecording& common, record::ProfilerOptions& to) {
+    to.system = common.system;
+    if (!common.system) {
+        for (const auto& [given, name] : {std::pair{!common.machine.empty(), "--machine"},
+                                          {common.processors != 1, "--smp"},
+                                          {!common.registers.empty(), "--registers"}})
+            if (given) return Error{Errc::usage, fmt::format("{} with --unit spe is only for --system", name)};
+        return Nothing{};
+    }
+    if (!common.sysroot.empty())
+        return Error{Errc::usage, "--sysroot is for Linux programs; with --system there are no libraries"};
+    if (common.registers.empty()) return Nothing{};
+    WM_ASSIGN_OR_RETURN(const std::string text,
+                        capture::read_text_file(common.registers, capture::most_settings_bytes));
+    auto settings = spe::read_settings(text);
+    if (!settings)
+        return Error{settings.error().code,
+                     fmt::format("--registers {}: {}", common.registers, settings.error().message)};
+    if (!settings->unknown.empty())
+        return Error{Errc::usage,
+                     fmt::format("--registers {}: {} is not a register that profiling depends on; 'waymark "
+                                 "spe explain --help' names the registers",
+                                 common.registers, settings->unknown.front())};
+    to.registers = std::move(settings->settings);
+    return Nothing{};
+}
+
 }  // namespace
+
+bool SpeRecordOptions::shares(std::string_view option) {
+    return option == "--system" || option == "--machine" || option == "--smp";
+}
 
 void SpeRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& added) {
     const auto unit = [&](CLI::Option* option) {
@@ -106,7 +140,13 @@ Result<record::RecordOutcome> run_record_spe(const record::FlowRecording& common
     to.seed = options.seed;
     to.info_version = options.info_version;
     to.limit_instructions = common.limit;
-    return record::record_profile(to, common.sysroot, common.qemu_options, show);
+    WM_RETURN_IF_ERROR(read_system(common, to));
+    return record::record_profile(to,
+                                  {.sysroot = common.sysroot,
+                                   .qemu_options = common.qemu_options,
+                                   .machine = common.machine,
+                                   .processors = common.processors},
+                                  show);
 }
 
 }  // namespace waymark::cli

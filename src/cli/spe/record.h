@@ -1,9 +1,10 @@
-/// `waymark record --unit spe`: a statistical profile of an AArch64 program.
+/// `waymark record --unit spe`: a statistical profile of an AArch64 program or of a whole system.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "waymark/core/result.h"
@@ -18,6 +19,8 @@ struct SpeRecordOptions {
     std::uint64_t buffer_kib = 1024, seed = 1;
     unsigned info_version = 1;
 
+    /// Whether an option that is otherwise only for the units of program flow is also for this unit.
+    [[nodiscard]] static bool shares(std::string_view option);
     /// Adds the options to the command, and appends them to `added`.
     void add_to(CLI::App& command, std::vector<CLI::Option*>& added);
 };

@@ -15,6 +15,9 @@ using qemu_plugin_vcpu_udata_cb_t = void (*)(unsigned, void*);
 using qemu_plugin_vcpu_mem_cb_t = void (*)(unsigned, std::uint32_t, std::uint64_t, void*);
 unsigned qemu_plugin_mem_size_shift(std::uint32_t);
 bool qemu_plugin_mem_is_store(std::uint32_t);
+struct qemu_plugin_hwaddr;
+qemu_plugin_hwaddr* qemu_plugin_get_hwaddr(std::uint32_t, std::uint64_t);
+std::uint64_t qemu_plugin_hwaddr_phys_addr(const qemu_plugin_hwaddr*);
 
 std::size_t qemu_plugin_tb_n_insns(const qemu_plugin_tb*);
 std::uint64_t qemu_plugin_tb_vaddr(const qemu_plugin_tb*);

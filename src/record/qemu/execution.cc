@@ -58,6 +58,22 @@ void on_memory(unsigned vcpu, std::uint32_t, std::uint64_t address, void* data) 
     v.at += 2;
 }
 
+void on_system_memory(unsigned vcpu, std::uint32_t info, std::uint64_t address, void* data) {
+    Vcpu& v = vcpus[vcpu];
+    if (v.pages == nullptr) v.pages = new Vcpu::Page[Vcpu::known_pages];
+    constexpr unsigned page_bits = 12;
+    const std::uint64_t page = address >> page_bits;
+    const std::uint64_t physical = qemu_plugin_hwaddr_phys_addr(qemu_plugin_get_hwaddr(info, address)) >> page_bits;
+    Vcpu::Page& known = v.pages[page % Vcpu::known_pages];
+    if (known.page != page || known.physical != physical) [[unlikely]] {
+        known = {page, physical};
+        put(v, words::page);
+        put_wide(v, page);
+        put_wide(v, physical);
+    }
+    on_memory(vcpu, info, address, data);
+}
+
 void on_sized_memory(unsigned vcpu, std::uint32_t info, std::uint64_t address, void* data) {
     const std::uint64_t size = qemu_plugin_mem_size_shift(info) << words::access_size_bit;
     const std::uint64_t store = qemu_plugin_mem_is_store(info) ? words::access_store : 0;

@@ -20,6 +20,8 @@ void on_atomic_access(unsigned vcpu, std::uint32_t info, std::uint64_t address, 
 
 /// Memory mode: all words of an access are in one chunk.
 void on_memory(unsigned vcpu, std::uint32_t info, std::uint64_t address, void* data);
+/// Memory mode of a system: reports the page's place in memory before, where it is new.
+void on_system_memory(unsigned vcpu, std::uint32_t info, std::uint64_t address, void* data);
 /// Memory mode of 32-bit programs: unused bits of the address state the size of the access.
 void on_sized_memory(unsigned vcpu, std::uint32_t info, std::uint64_t address, void* data);
 

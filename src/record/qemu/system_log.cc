@@ -48,16 +48,22 @@ void read_a64_log() {
     });
 }
 
-void put_wide(Vcpu& v, std::uint64_t value) {
-    for (unsigned i = 0; i < 4; ++i) put(v, words::half | static_cast<std::uint32_t>(value >> 16 * i & 0xffff));
-}
-
 /// Writes the value that the instruction at the end of `v.wrote` wrote, if `event` shows the registers directly after
 /// it.
 void put_written(Vcpu& v, const A64Event* event) {
     const Block& block = *std::exchange(v.wrote, nullptr);
     put(v, words::written | static_cast<std::uint32_t>(block.written) | (event == nullptr ? words::unread : 0));
     put_wide(v, event == nullptr ? 0 : event->x[block.source]);
+}
+
+/// Whether QEMU took this exception since it lacks the register that the instruction at the end of `v.wrote` writes.
+bool is_undefined_write(const Vcpu& v, const A64Event& event) {
+    return event.kind == A64Event::Kind::exception && v.wrote != nullptr && is_unknown_to_qemu(v.wrote->written) &&
+           event.elr + 4 == v.wrote->end;
+}
+/// Whether `next` has the registers at the vector of the exception, which leaves them as they were.
+bool shows_entry(const A64Event& exception, const A64Event& next) {
+    return next.kind == A64Event::Kind::registers && next.pc == exception.pc;
 }
 
 void put_a64_event(Vcpu& v, const A64Event& event) {
@@ -139,7 +145,13 @@ void on_a64_system_block(unsigned vcpu, void* data) {
     if (options.exact) settle(v, block->address);
     if (v.events != 0) [[unlikely]] {
         v.events = 0;
-        for (const A64Event& event : take_events(*a64_events, vcpu)) put_a64_event(v, event);
+        const std::vector<A64Event> events = take_events(*a64_events, vcpu);
+        for (std::size_t i = 0; i < events.size(); ++i) {
+            if (is_undefined_write(v, events[i]))
+                put_written(v,
+                            i + 1 < events.size() && shows_entry(events[i], events[i + 1]) ? &events[i + 1] : nullptr);
+            put_a64_event(v, events[i]);
+        }
     }
     if (v.wrote != nullptr && v.wrote->end == block->address) [[unlikely]]
         put_written(v, nullptr);

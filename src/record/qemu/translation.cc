@@ -69,7 +69,8 @@ public:
             return block.address >= w.first && block.address < w.end;
         });
         if (is_a64_system() && count_ != 0) {
-            block.written = a64_register_written(word_at(count_ - 1));
+            const A64Register written = a64_register_written(word_at(count_ - 1));
+            if (options.memory_mode || !is_of_profiling_only(written)) block.written = written;
             block.source = static_cast<std::uint8_t>(a64_register_source(word_at(count_ - 1)));
         }
         if (options.signal_folder != nullptr) {
@@ -82,7 +83,10 @@ public:
     /// Requests the callbacks for each access to memory.
     void report_accesses() const {
         for (std::size_t i = 0; i < count_ && i <= words::access_index_mask; ++i)
-            on_accesses(i, options.sized ? on_sized_memory : on_memory,
+            on_accesses(i,
+                        options.sized     ? on_sized_memory
+                        : is_a64_system() ? on_system_memory
+                                          : on_memory,
                         reinterpret_cast<void*>(
                             std::uintptr_t{words::access | static_cast<std::uint32_t>(i) << words::access_index_bit}));
     }
@@ -178,7 +182,7 @@ void on_translate(qemu_plugin_id_t, qemu_plugin_tb* tb) {
     translation.define(block.id);
     translation.describe(block);
     if (options.memory_mode) {
-        if (!options.sized) translation.report_entry(on_block, block);
+        if (!options.sized) translation.report_entry(is_a64_system() ? on_a64_system_block : on_block, block);
         translation.report_accesses();
         if (!options.sized) return;
     }

@@ -39,6 +39,12 @@ struct alignas(64) Vcpu {
     std::uint64_t reached = 0;     ///< index in it of the last check's instruction; 0: none yet
     std::uint64_t accesses = 0;    ///< accesses of the instruction that ends it
     std::uint32_t thread = 0;
+    /// A system whose accesses are recorded: physical pages of virtual pages, as reported last.
+    struct Page {
+        std::uint64_t page = ~std::uint64_t{0}, physical = 0;
+    };
+    static constexpr std::size_t known_pages = 64;
+    Page* pages = nullptr;
     bool named = false;  ///< its system call gives the thread a name
     std::uint64_t unmapped = 0,
                   unmapped_number = 0;  ///< for its system call: the address, and the number of the UnmapPart; 0: none
@@ -66,6 +72,11 @@ inline void put(Vcpu& v, std::uint32_t word) {
         refill(v);
     }
     *v.at++ = word;
+}
+
+/// Adds 64 bits as four `half` words.
+inline void put_wide(Vcpu& v, std::uint64_t value) {
+    for (unsigned i = 0; i < 4; ++i) put(v, words::half | static_cast<std::uint32_t>(value >> 16 * i & 0xffff));
 }
 
 /// Reports whether the previous block was left early. `next`: where execution continued.
