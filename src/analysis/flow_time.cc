@@ -54,6 +54,7 @@ public:
         out.axis.begin = ~std::uint64_t{0};
         std::uint64_t left_out = 0;
         std::vector<TickMap::Interval> intervals;
+        const std::size_t most = slices_of_a_part(parts);
         for (const FlowStream* s : parts) {
             const FlowTimeline& t = *s->timeline;
             std::vector<FlowTimeline::Anchor> anchors;
@@ -64,12 +65,14 @@ public:
             out.axis.begin = std::min(out.axis.begin, map.ticks(t.begin()));
             out.axis.end = std::max(out.axis.end, map.ticks(t.end()));
             map.add_intervals(intervals);
-            std::vector<FlowTimeline::Piece> pieces = t.pieces();
+            std::vector<FlowTimeline::Piece> fewer;
+            const std::vector<FlowTimeline::Piece>* pieces = &t.pieces();
             std::uint64_t resolution = t.resolution();
-            while (pieces.size() > std::max<std::size_t>(1, options_.most_slices / parts.size()) &&
-                   resolution < t.end()) {
+            while (pieces->size() > most && resolution < t.end()) {
+                if (pieces != &fewer) fewer = *pieces;
+                pieces = &fewer;
                 resolution = std::max<std::uint64_t>(2 * resolution, 2);
-                merge_pieces(pieces, resolution);
+                merge_pieces(fewer, resolution);
             }
             // If streams were merged by another clock, use that clock's average rate.
             const double pace = static_cast<double>(map.ticks(t.end()) - map.ticks(t.begin())) /
@@ -79,7 +82,7 @@ public:
             std::vector<Index> track_of;
             for (const auto& context : t.tracks()) track_of.push_back(track(s->source, context, t.tracks().size()));
             const std::vector<CodeFunction> known = s->sink->code().functions();
-            for (const FlowTimeline::Piece& p : pieces)
+            for (const FlowTimeline::Piece& p : *pieces)
                 out.slices.push_back({map.ticks(p.begin), map.ticks(p.end), track_of[p.track],
                                       functions_.index_of(known[p.function]), p.depth, p.merged});
             for (const FlowTimeline::Note& n : t.notes()) {
@@ -106,15 +109,32 @@ public:
             out.axis.note +=
                 fmt::format(" The longest interval between two is {} {}.", grouped(off.most), out.axis.unit);
         if (left_out != 0) out.axis.note += fmt::format(" {} marks more than can be shown are left out.", left_out);
-        std::stable_sort(out.slices.begin(), out.slices.end(), [](const Slice& x, const Slice& y) {
+        const auto in_order = [](const Slice& x, const Slice& y) {
             return std::tuple(x.track, x.begin, x.depth) < std::tuple(y.track, y.begin, y.depth);
-        });
+        };
+        // A sort takes memory for a second list.
+        if (!std::is_sorted(out.slices.begin(), out.slices.end(), in_order))
+            std::stable_sort(out.slices.begin(), out.slices.end(), in_order);
         std::stable_sort(out.marks.begin(), out.marks.end(), [](const TimelineMark& x, const TimelineMark& y) {
             return std::pair(x.track, x.begin) < std::pair(y.track, y.begin);
         });
     }
 
 private:
+    /// The maximum for each part, such that the sum stays within the limit: parts with fewer leave their rest to
+    /// others.
+    [[nodiscard]] std::size_t slices_of_a_part(const std::vector<const FlowStream*>& parts) const {
+        std::vector<std::size_t> sizes;
+        for (const FlowStream* s : parts) sizes.push_back(s->timeline->pieces().size());
+        std::sort(sizes.begin(), sizes.end());
+        std::size_t left = options_.most_slices;
+        for (std::size_t i = 0; i < sizes.size(); ++i) {
+            const std::size_t share = left / (sizes.size() - i);
+            if (sizes[i] > share) return std::max<std::size_t>(1, share);
+            left -= sizes[i];
+        }
+        return std::max<std::size_t>(1, options_.most_slices);
+    }
     void add_steps(const FlowStream& s, const TickMap& map, const std::vector<CodeFunction>& known) {
         using What = Steps::Frame::What;
         Steps::Stream out = s.steps->stream();

@@ -40,7 +40,7 @@ void FlowTimeline::enter(const Work& now, std::uint32_t depth, FunctionId functi
     if (depth >= most_depth) return;
     leave(now, depth);
     if (phase_ == Phase::behind) return;
-    if (pieces_.size() > 2 * std::max<std::size_t>(most_slices_, 1)) coarsen();
+    if (pieces_.size() > most_slices_ + std::max<std::size_t>(most_slices_ / 4, 1)) coarsen();
     // The frames below were never reported.
     open_.resize(depth, nothing);
     open_.push_back(pieces_.size());

@@ -89,7 +89,6 @@ ExitStatus report(const ReportCommandOptions& options) {
     wanted.without_code = true;
     report::ReportOptions how;
     how.most_bytes = static_cast<std::uint64_t>(options.most_megabytes * 1e6);
-    how.most_slices = report::slices_for(how.most_bytes);
     how.code = options.code;
     answers::Steps steps;
     wanted.steps = &steps;

@@ -101,7 +101,6 @@ ExitStatus run_server(const ServeCommandOptions& options) {
     pages.index_file = options.index;
     pages.index.spacing = options.spacing;
     pages.report.most_bytes = static_cast<std::uint64_t>(options.most_megabytes * 1e6);
-    pages.report.most_slices = report::slices_for(pages.report.most_bytes);
     pages.report.most_steps = options.most_steps;
     pages.report.code = options.code;
     pages.window.most_slices = pages.report.most_slices;

@@ -54,6 +54,10 @@ public:
         std::copy_if(selected.begin(), selected.end(), std::back_inserter(sources),
                      [](const Source* source) { return source->has_flow(); });
         const unsigned at_once = buffers_at_once(session_, options_.workers);
+        // Bounds the memory of many sources.
+        constexpr std::size_t always = 1'000'000;
+        const std::size_t most_slices = std::min(
+            options_.most_slices, std::max(always, options_.most_slices / std::max<std::size_t>(1, sources.size())));
         const auto make = [&](const StreamInfo& stream) {
             SourceStream& s = streams_.emplace_back();
             s.source = &stream.source;
@@ -61,7 +65,7 @@ public:
             s.code = std::make_unique<analysis::FlowCode>(stream.source.names->symbols, *stream.source.memory);
             if (options_.timeline)
                 s.timeline = std::make_unique<analysis::FlowTimeline>(
-                    options_.axis_of_cycles && stream.source.configuration->cycle_counts(), options_.most_slices,
+                    options_.axis_of_cycles && stream.source.configuration->cycle_counts(), most_slices,
                     options_.window);
             if (s.timeline && options_.steps != nullptr && options_.most_steps != 0)
                 s.steps = std::make_unique<analysis::FlowSteps>(options_.most_steps, s.timeline.get(), options_.window);

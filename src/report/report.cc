@@ -37,6 +37,15 @@ struct Part {
     }
 };
 
+/// The limit with which `part` probably takes `excess` bytes less. It is at least half of the present limit, so that
+/// another part can become the largest, unless `part` alone takes more than `room`.
+Limit reduced(const Part& part, std::uint64_t excess, std::uint64_t room) {
+    const double size = static_cast<double>(part.packed.size());
+    const double least = std::min(0.5, static_cast<double>(room) / size);
+    const double share = std::clamp((size - static_cast<double>(excess)) / size, least, 0.95);
+    return std::max<Limit>(1, static_cast<Limit>(static_cast<double>(part.limit) * share));
+}
+
 std::string element(std::string_view id, std::string_view packed) {
     return fmt::format("<script type=\"text/plain\" id=\"waymark-{}\">{}</script>\n", id, packed);
 }
@@ -59,7 +68,7 @@ Result<ReportSize> write_report(const Answers& answers, const ReportOptions& opt
          options.most_instructions},
         {"branches", [&](Limit limit) { return branches_section(answers, limit); }, options.most_instructions},
         {"timeline", [&](Limit limit) { return timeline_section(answers, limit, options.is_window); },
-         options.most_slices},
+         std::min<Limit>(options.most_slices, whole_timeline(answers.timeline))},
     };
     if (options.steps != nullptr)
         parts.push_back({"steps",
@@ -80,7 +89,7 @@ Result<ReportSize> write_report(const Answers& answers, const ReportOptions& opt
               options.most_rows};
     head.remake();
 
-    // The largest part is reduced, by half at a time, until all parts fit.
+    // The largest part is reduced, by at most half at a time, until all parts fit.
     const std::uint64_t frame = options.page.size() + xml_text(answers.capture).size() + 1000;
     const std::uint64_t room = options.most_bytes > frame ? options.most_bytes - frame : 0;
     const auto used = [&] {
@@ -96,7 +105,7 @@ Result<ReportSize> write_report(const Answers& answers, const ReportOptions& opt
             return Error{Errc::usage,
                          fmt::format("the names of functions alone need more than the {} bytes that were requested",
                                      options.most_bytes)};
-        largest->limit /= 2;
+        largest->limit = reduced(*largest, used() - room, room);
         largest->remake();
         // The head mentions the other parts only in a few sentences: it is written again when they fit.
         if (largest != &head && used() <= room) head.remake();

@@ -41,6 +41,8 @@ struct PageSection {
 /// Tracks, slices, marks and series. Beyond the limit, the shortest slices are merged, and series lose points between
 /// their extremes.
 [[nodiscard]] PageSection timeline_section(const answers::Answers& answers, Limit most_slices, bool is_window);
+/// The least number of slices for which the section omits nothing.
+[[nodiscard]] Limit whole_timeline(const answers::Timeline& timeline);
 
 /// The executed ranges in order: the first ranges of each stream, or of a window.
 [[nodiscard]] PageSection steps_section(const answers::Answers& answers, const answers::Steps& steps, Limit most_ranges,

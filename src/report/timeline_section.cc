@@ -74,24 +74,37 @@ std::vector<Series::Point> thinned(const std::vector<Series::Point>& points, std
     return out;
 }
 
+// Marks and points of a series are bounded by the number of slices too.
+constexpr Limit slices_a_mark = 4, slices_a_point = 20;
+
 }  // namespace
+
+Limit whole_timeline(const Timeline& timeline) {
+    Limit most = std::max<Limit>(timeline.slices.size(), slices_a_mark * timeline.marks.size());
+    for (const Series& series : timeline.series) most = std::max<Limit>(most, slices_a_point * series.points.size());
+    return std::max<Limit>(most, 1);
+}
 
 PageSection timeline_section(const Answers& answers, Limit most_slices, bool is_window) {
     const Timeline& timeline = answers.timeline;
     const std::uint64_t zero = timeline.axis.begin;
     const auto since = [zero](std::uint64_t time) { return time > zero ? time - zero : 0; };
 
-    std::vector<Slice> slices = timeline.slices;
+    std::vector<Slice> fewer;
+    const std::vector<Slice>* kept = &timeline.slices;
     std::uint64_t shortest = timeline.resolution;
-    while (slices.size() > most_slices) {
+    while (kept->size() > most_slices) {
         std::vector<std::uint64_t> lengths;
-        for (const Slice& slice : slices) lengths.push_back(slice.end - slice.begin);
+        lengths.reserve(kept->size());
+        for (const Slice& slice : *kept) lengths.push_back(slice.end - slice.begin);
         const auto middle = lengths.end() - static_cast<std::ptrdiff_t>(std::max<Limit>(1, most_slices * 3 / 4));
         std::nth_element(lengths.begin(), middle, lengths.end());
         shortest = std::max(*middle, shortest + std::max<std::uint64_t>(1, shortest / 2));
-        slices = merged(slices, shortest);
+        fewer = merged(*kept, shortest);
+        kept = &fewer;
     }
-    const std::size_t most_marks = std::max<Limit>(100, most_slices / 4);
+    const std::vector<Slice>& slices = *kept;
+    const std::size_t most_marks = std::max<Limit>(100, most_slices / slices_a_mark);
     const auto marks = greatest(timeline.marks.size(), most_marks, [&](std::size_t a, std::size_t b) {
         // Lost flow comes first, since it limits the trust in the rest. Text written by software is shown nowhere else.
         const TimelineMark &one = timeline.marks[a], &other = timeline.marks[b];
@@ -157,7 +170,7 @@ PageSection timeline_section(const Answers& answers, Limit most_slices, bool is_
     texts.write(json, "texts");
     bool thin = false;
     json.key("series").begin_array();
-    const std::size_t most_points = std::max<Limit>(200, most_slices / 20);
+    const std::size_t most_points = std::max<Limit>(200, most_slices / slices_a_point);
     for (const Series& series : timeline.series) {
         const auto points = thinned(series.points, most_points);
         thin = thin || points.size() < series.points.size();

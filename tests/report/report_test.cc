@@ -205,14 +205,13 @@ TEST(Report, TheTimelinesResolutionFollowsTheSizeThatIsAskedFor) {
     const auto slices = [&](std::uint64_t most_bytes) {
         ReportOptions options = options_with(small_page);
         options.most_bytes = most_bytes;
-        options.most_slices = slices_for(most_bytes);
         const std::string file = written(answers, options);
         EXPECT_LE(file.size(), most_bytes);
         const json timeline = part(file, "timeline")["slices"];
         // Each remaining slice represents all slices merged into it.
         return std::pair(timeline["length"].size(), sum(timeline["merged"]));
     };
-    const auto small = slices(250'000), middle = slices(400'000), large = slices(2'000'000);
+    const auto small = slices(180'000), middle = slices(250'000), large = slices(2'000'000);
     EXPECT_LT(small.first, middle.first);
     EXPECT_LT(middle.first, large.first);
     EXPECT_EQ(large.first, answers.timeline.slices.size());
@@ -220,8 +219,33 @@ TEST(Report, TheTimelinesResolutionFollowsTheSizeThatIsAskedFor) {
     std::uint64_t merged_before = 0;
     for (const answers::Slice& slice : answers.timeline.slices) merged_before += slice.merged;
     EXPECT_EQ(large.second, merged_before);
-    EXPECT_LT(slices_for(2'000'000), slices_for(10'000'000));
-    EXPECT_LT(slices_for(10'000'000), slices_for(50'000'000));
+}
+
+TEST(Report, CallsAreMergedOnlyIfTheirCompressedBytesDoNotFit) {
+    Answers answers = made_flow(12, 20, 100);
+    answers.timeline.resolution = 0;
+    answers.timeline.slices.clear();
+    constexpr std::uint64_t calls = 200'000;
+    // A loop that calls one function: a call takes much less than a byte.
+    for (std::uint64_t call = 0; call < calls; ++call)
+        answers.timeline.slices.push_back({20 * call, 20 * call + 15, 0, 1, 0, 1});
+    answers.timeline.axis.begin = 0;
+    answers.timeline.axis.end = 20 * calls;
+    ReportOptions options = options_with(small_page);
+    options.most_bytes = 500'000;
+    const json timeline = part(written(answers, options), "timeline");
+    EXPECT_EQ(timeline["resolution"], 0);
+    EXPECT_EQ(timeline["slices"]["length"].size(), calls);
+}
+
+TEST(Report, WhatIsMergedToFitLeavesLittleOfTheSizeUnused) {
+    const Answers answers = made_flow(12, 20, 60'000);
+    const std::size_t whole = written(answers).size();
+    ReportOptions options = options_with(small_page);
+    options.most_bytes = whole * 7 / 10;
+    const std::size_t bytes = written(answers, options).size();
+    EXPECT_LE(bytes, options.most_bytes);
+    EXPECT_GT(bytes, options.most_bytes * 3 / 4) << whole;
 }
 
 TEST(Report, InstructionsThatDoNotFitAreThoseOfCheapFunctions) {

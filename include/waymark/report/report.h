@@ -20,14 +20,6 @@ namespace waymark::report {
 /// The reason why there is no page, and how to get one, in two sentences; empty if there is a page.
 [[nodiscard]] std::string_view why_no_page();
 
-/// The useful number of slices of the timeline for a file of `most_bytes`: a slice takes from 2 to 10 bytes, and slices
-/// that do not fit are merged. So the resolution grows with the file, until each call is a slice.
-[[nodiscard]] constexpr std::uint32_t slices_for(std::uint64_t most_bytes) {
-    constexpr std::uint64_t bytes_a_slice = 10, least = 20'000, most = 10'000'000;
-    const std::uint64_t slices = most_bytes / bytes_a_slice;
-    return static_cast<std::uint32_t>(slices < least ? least : slices > most ? most : slices);
-}
-
 /// Another capture, and the changes from the report's capture to it.
 struct Against {
     const answers::Answers& after;
@@ -45,9 +37,9 @@ struct Served {
 
 struct ReportOptions {
     std::uint64_t most_bytes = 10'000'000;  ///< of the file
-    /// Maximum numbers of each kind for a browser; the cheapest items are omitted first.
-    std::uint32_t most_slices = slices_for(10'000'000), most_calls = 200'000, most_instructions = 300'000,
-                  most_rows = 20'000;
+    /// Maximum numbers of each kind for a browser; the cheapest items are omitted first. A compressed slice of the
+    /// timeline takes from a tenth of a byte to ten bytes.
+    std::uint32_t most_slices = 8'000'000, most_calls = 200'000, most_instructions = 300'000, most_rows = 20'000;
     std::string_view page = built_in_page();
     const Against* against = nullptr;
     const answers::Steps* steps = nullptr;            ///< steps to walk through; null: none
