@@ -303,6 +303,7 @@ bool has_turned_syncs(Bytes bytes) {
 Taken Buffers::choose_reading(const Buffer& buffer, BufferSample& sample, ExaminedBuffer& out) {
     const FramingChoice choice(examination_);
     if (may_replace(sample, out)) {
+        take_fill_off(buffer, sample, out);
         if (auto taken = take_frames_without_ids(buffer, sample, out)) return std::move(*taken);
         take_half_syncs_out(buffer, sample, out);
     }

@@ -106,12 +106,6 @@ bool is_idle_port(const BufferSample& sample) {
     });
 }
 
-std::string hex_bytes(const std::vector<std::uint8_t>& bytes, std::size_t n) {
-    std::string out;
-    for (std::size_t i = 0; i < n; ++i) out += fmt::format("{}{:02x}", i == 0 ? "" : " ", bytes[i]);
-    return out;
-}
-
 // ---- digits
 
 bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
@@ -542,6 +536,31 @@ std::vector<DecodedText> decode_text(Bytes text) {
     std::vector<DecodedText> out = dump->readings.empty() ? decode_columns(dump->text) : dump->readings;
     for (DecodedText& reading : out) reading.lacks = dump->lacks;
     return out;
+}
+
+std::string hex_bytes(const std::vector<std::uint8_t>& bytes, std::size_t n) {
+    std::string out;
+    for (std::size_t i = 0; i < n; ++i) out += fmt::format("{}{:02x}", i == 0 ? "" : " ", bytes[i]);
+    return out;
+}
+
+std::optional<Fill> fill_at_the_end(const std::vector<std::uint8_t>& bytes) {
+    constexpr std::size_t least_bytes = 256;
+    for (const std::size_t period : {1U, 2U, 4U, 8U}) {
+        if (bytes.size() < least_bytes) return std::nullopt;
+        std::size_t begin = bytes.size() - period;
+        while (begin != 0 && bytes[begin - 1] == bytes[begin - 1 + period]) --begin;
+        if (bytes.size() - begin < least_bytes) continue;
+        // Memory is filled by aligned words.
+        const std::size_t aligned = (begin + period - 1) / period * period;
+        const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(aligned);
+        Fill out{begin, {first, first + static_cast<std::ptrdiff_t>(period)}};
+        BufferSample repeated;
+        repeated.pieces.push_back({{}, {bytes.begin() + static_cast<std::ptrdiff_t>(begin), bytes.end()}});
+        if (out.repeated == std::vector<std::uint8_t>(1, 0) || is_idle_port(repeated)) return std::nullopt;
+        return out;
+    }
+    return std::nullopt;
 }
 
 std::optional<NoTrace> no_trace_in(const BufferSample& sample) {

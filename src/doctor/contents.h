@@ -20,6 +20,17 @@ struct NoTrace {
 /// nullopt: the buffer may contain trace.
 [[nodiscard]] std::optional<NoTrace> no_trace_in(const BufferSample& sample);
 
+/// The end of a buffer that repeats a few bytes, with which memory is filled before a sink writes to it. Zeros, which
+/// every protocol skips, and syncs of an idle port are none.
+struct Fill {
+    std::size_t begin{};
+    std::vector<std::uint8_t> repeated;
+};
+[[nodiscard]] std::optional<Fill> fill_at_the_end(const std::vector<std::uint8_t>& bytes);
+
+/// A few bytes as hexadecimal digits: `DE AD`.
+[[nodiscard]] std::string hex_bytes(const std::vector<std::uint8_t>& bytes, std::size_t n);
+
 /// The bytes that digits in a text stand for, in one possible reading.
 struct DecodedText {
     std::string how;  ///< description, such as `words of 32 bits in hexadecimal digits, least significant byte first`

@@ -142,6 +142,7 @@ private:
     [[nodiscard]] bool may_replace(const BufferSample& sample, const ExaminedBuffer& out) const {
         return !report_.labelled && out.listed == nullptr && sample.whole() && sample.pieces.size() == 1;
     }
+    void take_fill_off(const capture::Buffer& buffer, BufferSample& sample, ExaminedBuffer& out);
     void take_half_syncs_out(const capture::Buffer& buffer, BufferSample& sample, ExaminedBuffer& out);
     [[nodiscard]] std::optional<Taken> take_frames_without_ids(const capture::Buffer& buffer, BufferSample& sample,
                                                                ExaminedBuffer& out);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "contents.h"
 #include "examination.h"
 #include "waymark/coresight/bare_frames.h"
 
@@ -36,6 +37,42 @@ std::uint64_t size_of(const std::vector<Stretch>& stretches) {
 }
 
 }  // namespace
+
+/// Leaves out the end of a buffer that no unit wrote. The packets of one source may repeat for long, those in frames
+/// may not.
+void Buffers::take_fill_off(const Buffer& buffer, BufferSample& sample, ExaminedBuffer& out) {
+    const std::vector<std::uint8_t>& bytes = sample.pieces.front().bytes;
+    auto fill = fill_at_the_end(bytes);
+    if (!fill) return;
+    const FramingChoice choice(examination_);
+    ExaminedBuffer with = out;
+    if (choice.recognises(buffer, sample, with) && with.format == Buffer::Format::source_data) return;
+    const auto before = [&](std::size_t end) {
+        return sample_of({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(end)});
+    };
+    // A sink writes whole frames.
+    const std::size_t frames =
+        (fill->begin + coresight::frame_bytes - 1) / coresight::frame_bytes * coresight::frame_bytes;
+    for (const std::size_t end : {frames, fill->begin}) {
+        BufferSample written = before(std::min(end, bytes.size()));
+        ExaminedBuffer without = out;
+        without.looked_at = written.bytes();
+        if (!choice.recognises(buffer, written, without)) continue;
+        if (end == frames && without.format == Buffer::Format::source_data) continue;
+        add_finding({Severity::note,
+                     "fill",
+                     buffer.name,
+                     {},
+                     Offset{written.bytes()},
+                     fmt::format("the last {} repeat {}", bytes_text(bytes.size() - written.bytes()),
+                                 hex_bytes(fill->repeated, fill->repeated.size())),
+                     "trace up to the end, or zeros",
+                     "memory was filled before, and the sink did not write this part",
+                     "nothing; these bytes are left out, by --write-snapshot DIR too"});
+        replace(std::move(written.pieces.front().bytes), sample, out);
+        return;
+    }
+}
 
 void Buffers::take_half_syncs_out(const Buffer& buffer, BufferSample& sample, ExaminedBuffer& out) {
     auto found = coresight::read_half_syncs(sample.pieces.front().bytes);

@@ -144,6 +144,44 @@ TEST_F(Dumps, HalfSyncsAloneLeaveFramesThatBeginAnywhere) {
     }
 }
 
+const std::string begins = "00 00 00 00 00 00 00 00 00 00 00 80 01 00 04 85 00 00 40 00 00 00 00 00 30 ";
+FileBytesOf stream(const std::string& packets, unsigned times) {
+    std::string text = begins;
+    for (unsigned i = 0; i < times; ++i) text += packets;
+    return test::hex(text);
+}
+
+// A sink that was filled beforehand, and whose trace ends before its end.
+TEST_F(Dumps, AFilledEndThatNoUnitWroteIsLeftOut) {
+    const FileBytesOf data = itm_stream(1, 200);
+    FileBytesOf frames;
+    {
+        coresight::Formatter formatter(frames);
+        formatter.add({1}, data);
+        formatter.flush();
+    }
+    for (const FileBytesOf& written : {frames, data}) {
+        const ExaminationReport whole = examined(written);
+        ASSERT_EQ(whole.sources.size(), 1U);
+        for (const FileBytesOf& fill : {FileBytesOf{0xff}, FileBytesOf{0xcc}, FileBytesOf{0xef, 0xbe, 0xad, 0xde},
+                                        FileBytesOf{0x0d, 0xf0, 0xad, 0xba, 0xce, 0xfa, 0xed, 0xfe}}) {
+            const ExaminationReport report = examined(joined(written, repeated(fill, 4096 / fill.size())));
+            ASSERT_EQ(report.sources.size(), 1U);
+            ASSERT_NE(report.sources.front().identity.protocol, nullptr);
+            EXPECT_EQ(report.sources.front().identity.protocol->words().unit, "ITM");
+            EXPECT_EQ(report.sources.front().bytes, whole.sources.front().bytes);
+            ASSERT_EQ(report.findings.size(), whole.findings.size() + 1);
+            const CaptureFinding* const found = finding(report, "fill");
+            ASSERT_NE(found, nullptr);
+            EXPECT_NE(found->found.find("the last 4,096 bytes repeat"), std::string::npos) << found->found;
+        }
+    }
+    // Packets of a loop are no fill.
+    const ExaminationReport loop = examined(stream("db ", 2000));
+    EXPECT_EQ(finding(loop, "fill"), nullptr);
+    EXPECT_EQ(loop.sources.front().bytes, 2025U);
+}
+
 TEST_F(Dumps, FramesWithoutAnyIdAreOfOneSource) {
     const FileBytesOf stream = itm_stream(1, 300), frames = frames_without_ids(stream);
     for (const std::size_t skip : {0U, 4U, 5U, 15U}) {
@@ -256,13 +294,6 @@ FileBytesOf calls() {
     code.push_back(ret);
     return words(code);
 }
-const std::string begins = "00 00 00 00 00 00 00 00 00 00 00 80 01 00 04 85 00 00 40 00 00 00 00 00 30 ";
-FileBytesOf stream(const std::string& packets, unsigned times) {
-    std::string text = begins;
-    for (unsigned i = 0; i < times; ++i) text += packets;
-    return test::hex(text);
-}
-
 std::string fact(const std::vector<InferredField>& facts, std::string_view what) {
     for (const InferredField& f : facts)
         if (f.what == what) return f.value + ", " + std::string(name(f.certainty));
