@@ -206,7 +206,7 @@ struct Likeness : protocol::Likeness {
                (timestamps != 0 && whole_timestamps == 0 ? timestamps : 0);
     }
     [[nodiscard]] bool enough() const {
-        return asyncs != 0 && isyncs != 0 && errors * 4 <= asyncs + isyncs && lost_bytes * 4 <= parsed_bytes();
+        return asyncs != 0 && isyncs != 0 && errors * 4 <= asyncs + isyncs && lost_bytes * 2 <= parsed_bytes();
     }
     [[nodiscard]] std::string verdict() const {
         if (asyncs == 0) return "no A-sync (00 00 00 00 00 80)";

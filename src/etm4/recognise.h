@@ -115,10 +115,11 @@ struct Likeness : protocol::Likeness {
         }
     }
     [[nodiscard]] std::uint64_t waypoints() const { return atoms - std::min(atoms, cancelled); }
-    /// Whether A-syncs are followed by Trace Infos; some damage is no reason to doubt.
+    /// Whether A-syncs are followed by Trace Infos; some damage is no reason to doubt. One place costs all bytes up to
+    /// the next A-sync.
     [[nodiscard]] bool enough() const {
         return asyncs != 0 && trace_infos != 0 && errors * 4 <= asyncs + trace_infos &&
-               lost_bytes * 4 <= parsed_bytes();
+               lost_bytes * 2 <= parsed_bytes();
     }
     /// Whether these are all packets of an ETE that was enabled and traced no instruction: A-syncs, the first one at
     /// the first byte, and Event packets, which need no Trace Info there (section 5).

@@ -141,7 +141,7 @@ std::string verdict(const Likeness& p) {
 bool is_like(const Likeness& p) {
     if (p.asyncs == 0 || p.isyncs == 0) return false;
     const std::uint64_t parsed = p.bytes - p.lost_bytes - p.unsynchronised_bytes - p.padding_bytes;
-    return p.errors * 4 <= p.asyncs + p.isyncs && p.lost_bytes * 4 <= parsed;
+    return p.errors * 4 <= p.asyncs + p.isyncs && p.lost_bytes * 2 <= parsed;
 }
 
 struct Alternative {

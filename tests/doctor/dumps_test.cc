@@ -182,6 +182,19 @@ TEST_F(Dumps, AFilledEndThatNoUnitWroteIsLeftOut) {
     EXPECT_EQ(loop.sources.front().bytes, 2025U);
 }
 
+// Bytes that could not be read cost all bytes up to the next synchronisation.
+TEST_F(Dumps, AHoleOfZerosLeavesTheProtocolRecognised) {
+    FileBytesOf trace;
+    for (unsigned part = 0; part < 5; ++part) trace = joined(trace, stream("db ", 200));
+    // The buffer wrapped: the first synchronisation was overwritten.
+    trace.erase(trace.begin(), trace.begin() + 20);
+    std::fill_n(trace.begin() + 480, 100, 0);
+    const ExaminationReport report = examined(trace);
+    ASSERT_EQ(report.sources.size(), 1U);
+    EXPECT_EQ(report.sources.front().identity.protocol, &etm4::row());
+    EXPECT_NE(finding(report, "damaged-packets"), nullptr);
+}
+
 TEST_F(Dumps, FramesWithoutAnyIdAreOfOneSource) {
     const FileBytesOf stream = itm_stream(1, 300), frames = frames_without_ids(stream);
     for (const std::size_t skip : {0U, 4U, 5U, 15U}) {
