@@ -386,6 +386,7 @@ const drawnColours = (selector) =>
 check("a small flame graph", await drawnColours(".small-flame canvas"));
 check("a small timeline", await drawnColours(".small-timeline canvas"));
 check("links to what is remarkable", (await page.$$(".remarkable a")).length >= 2);
+for (const what of ["loop", "branch"]) check(`the ${what} named first is of the program's own code`, (await page.textContent(".remarkable")).includes(`The ${what} of your code `), await page.textContent(".remarkable"));
 {
     const text = await page.textContent('.remarkable a:has-text("always went the same way")');
     await page.click('.remarkable a:has-text("always went the same way")');
@@ -431,6 +432,17 @@ check("links to what is remarkable", (await page.$$(".remarkable a")).length >= 
 await accessible("summary");
 await page.locator(".small-flame").press("Enter");
 await page.waitForSelector(".view-calls .flame");
+
+// ---- code of headers in own functions
+await page.goto(pathToFileURL(join(folder, "headers.html")).href);
+await page.waitForSelector("h1");
+await go("#/coverage", ".view-coverage .table");
+equal("files of own code", (await table()).map((r) => r.File).join(), "headers.cc");
+check("and headers are named beside them", /Your code includes code of \d+ library headers?:/.test(await page.textContent(".view-coverage")));
+await go("#/coverage?which=lines", ".view-coverage .table");
+check("lines of own code", (await table()).every((r) => r.Line.startsWith("headers.cc:")), JSON.stringify(await table()));
+await go("#/coverage?own=0", ".view-coverage .table");
+check("files of all code", (await table()).some((r) => r.File === "stl_vector.h" || r.File === "vector.tcc"), JSON.stringify(await table()));
 
 // ---- another capture beside it
 await page.goto(pathToFileURL(join(folder, "against.html")).href);

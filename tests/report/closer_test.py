@@ -181,6 +181,7 @@ def main():
     node = shutil.which("node") or shutil.which("nodejs")
     chromium = next(filter(None, map(shutil.which, CHROMIUM)), None)
     for what, is_there in (("node", node), ("Chromium", chromium), ("aarch64-linux-gnu-gcc", shutil.which("aarch64-linux-gnu-gcc")),
+                           ("aarch64-linux-gnu-g++", shutil.which("aarch64-linux-gnu-g++")),
                            ("qemu-aarch64", shutil.which("qemu-aarch64"))):
         if not is_there:
             skip(f"{what} is missing")
@@ -220,6 +221,14 @@ def main():
         difference = rows(waymark, "diff", capture, capture_after)
         for side, other_side in (("before", "after"), ("after", "before")):
             assert any(r[side] == "0" and r[other_side] != "0" for r in difference), f"every function ran {side}"
+
+        # Code of a library's headers that is compiled into the program's own function.
+        headers = work / "headers"
+        (work / "headers.cc").write_text("#include <vector>\nint main(int count, char**) {\n    std::vector<int> all;\n"
+                                         "    for (int i = 0; i < 9 * count; ++i) all.push_back(i);\n    return all[3] - 3;\n}\n")
+        run("aarch64-linux-gnu-g++", "-O2", "-g", "-static", "-o", headers, work / "headers.cc")
+        run(waymark, "record", "-o", work / "of-headers", "--", headers)
+        run(waymark, "report", work / "of-headers", "-o", folder / "headers.html")
 
         threads = work / "threads"
         (work / "threads.c").write_text(THREADS)

@@ -217,6 +217,11 @@ export class Stream {
         }
         return undefined;
     }
+    /// The first execution of an instruction.
+    firstAt(address: bigint): number | undefined {
+        if (this.size === 0) return undefined;
+        return this.addressAt(0) === address ? 0 : this.find(0, 1, (a) => a === address);
+    }
     sameAddress(place: number, way: 1 | -1): number | undefined {
         const address = this.addressAt(place);
         return address < 0n ? undefined : this.find(place, way, (a) => a === address);

@@ -5,8 +5,10 @@ import type { Tree } from "./tree";
 /// Functions with which a C library starts programs and threads.
 const starter = /^(_start|__libc_start_\w+|generic_start_main|_*clone\d?|thread_start|start_thread|__pthread_start)$/;
 
-/// The name of the nearest symbol, of code in a library without symbols of its own.
-const guessed = /\+0x[0-9a-f]+\?$/;
+/// The name of the symbol before, and the distance from it, of code without a symbol of its own.
+export const guessed = /\+0x[0-9a-f]+\?$/;
+
+export const guessedNote = "A name with +0x…? is that of the symbol before code without a symbol of its own.";
 
 interface Named {
     name: string[];

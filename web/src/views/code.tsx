@@ -110,6 +110,7 @@ function Both({ report, place, metric, setMetric, go, keep, code, branches }: Vi
                             {rows.length > 0 && (sampled ? ` ${counted(rows.length, "instruction")} sampled` : ` ${grouped(ran)} of ${counted(rows.length, "instruction")} ran`)}
                             {lost > 0 && `, ${grouped(lost)} not observed`}
                         </span>
+                        {place.address !== undefined && head.has.steps > 0 && <a class="button small" href={hashOf({ view: "steps", address: place.address })} title="When this instruction ran: its first execution, and from there each other one">Its executions</a>}
                         {rows.length > 0 && <Copy small text={() => listing(report, code, rows, costOf, costName)} what="Copy" />}
                     </h2>
                     {source < 0 && <p class="note">There is no debug information for this function.</p>}

@@ -49,6 +49,9 @@ function View({ report, place, keep, go, coverage, code }: ViewProps & { coverag
     const files = own ? part.own : part.files;
     const isOwn = (f: number) => own !== true || head.functions.own[f] === 1;
     const last = files.name.length - 1; // the sum
+    // A library's headers are compiled into the program's own functions: figures count them, lists of own code do not.
+    const isOwnSource = (source: number) => own !== true || !report.sourceName(source).startsWith("/usr/");
+    const headers = files.source.slice(0, last).filter((source) => !isOwnSource(source)).length;
 
     const { functions, uncovered } = part;
     const rows = useMemo(() => {
@@ -56,7 +59,7 @@ function View({ report, place, keep, go, coverage, code }: ViewProps & { coverag
         const fits = (text: () => string) => is === undefined || is(text());
         const of = (count: number, keep: (i: number) => boolean) => Array.from({ length: count }, (_, i) => i).filter(keep);
         const name = (f: number, source: number) => `${report.functionName(f)} ${report.sourceName(source)}`;
-        if (which === "files") return of(last, (i) => fits(() => `${files.name[i]} ${report.sourceName(files.source[i]!)}`));
+        if (which === "files") return of(last, (i) => isOwnSource(files.source[i]!) && fits(() => `${files.name[i]} ${report.sourceName(files.source[i]!)}`));
         if (which === "functions" || which === "never")
             return of(functions.function.length, (i) => {
                 const f = functions.function[i]!;
@@ -64,9 +67,9 @@ function View({ report, place, keep, go, coverage, code }: ViewProps & { coverag
             });
         if (which === "lines") {
             const { lines } = code.part;
-            return of(lines.source.length, (i) => isOwn(lines.function[i]!) && fits(() => `${name(lines.function[i]!, lines.source[i]!)} ${seenWords[lines.seen[i]!]}`));
+            return of(lines.source.length, (i) => isOwn(lines.function[i]!) && isOwnSource(lines.source[i]!) && fits(() => `${name(lines.function[i]!, lines.source[i]!)} ${seenWords[lines.seen[i]!]}`));
         }
-        return of(uncovered.seen.length, (i) => (uncovered.what[i] === 0) === (which === "code") && isOwn(uncovered.function[i]!) && fits(() => name(uncovered.function[i]!, uncovered.source[i]!)));
+        return of(uncovered.seen.length, (i) => (uncovered.what[i] === 0) === (which === "code") && isOwn(uncovered.function[i]!) && isOwnSource(uncovered.source[i]!) && fits(() => name(uncovered.function[i]!, uncovered.source[i]!)));
     }, [which, query, own]);
 
     const columns = useMemo<Column[]>(() => {
@@ -191,6 +194,7 @@ function View({ report, place, keep, go, coverage, code }: ViewProps & { coverag
                         {which === "files" || which === "functions" ? "A row shows its source. " : ""}
                         {which === "functions" && "A line counts for each function that has code of the line. "}
                         Not observed: it was not seen, but may have run unobserved.
+                        {headers > 0 && which !== "functions" && which !== "never" && ` Your code includes code of ${counted(headers, "library header")}: the figures count it, this list does not.`}
                     </p>
                 </div>
                 {source !== undefined && (

@@ -5,6 +5,7 @@ import { useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { inRange } from "../data/range";
 import { costsByFunction, inclusive, subtree, type Tree } from "../data/tree";
 import { matcher } from "../data/search";
+import { guessed, guessedNote } from "../data/threads";
 import { Copy, MetricChoice, Name, Search, Share, ViewHead, useLoaded } from "../ui/parts";
 import { RangeBar, RangeNote, selectedRange, useTimeline } from "../ui/range";
 import { hashOf, type ViewProps } from "../ui/state";
@@ -177,6 +178,7 @@ function FunctionDetail({ report, f, metric, ranged, unit, children }: { report:
     return (
         <section class="detail" aria-label="The chosen function">
             <h2 class="full-name">{report.functionName(f)}</h2>
+            {guessed.test(report.functionName(f)) && <p class="note">{guessedNote}</p>}
             <dl class="facts">
                 {functions.linkage[f] && <Fact name="linkage name" value={functions.linkage[f]!} />}
                 {!functions.synthetic[f] && (

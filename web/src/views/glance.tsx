@@ -122,7 +122,6 @@ function SmallTimeline({ report, timeline }: { report: Report; timeline: Timelin
     );
 }
 
-/// What a reader would look for first.
 /// The functions in progress at the end of a track, the innermost first.
 function endOf(timeline: Timeline, track: number): number[] {
     const lanes = timeline.lanes[track]!;
@@ -130,6 +129,12 @@ function endOf(timeline: Timeline, track: number): number[] {
     return lanes.filter((lane) => lane.end[lane.end.length - 1]! >= end).map((lane) => timeline.part.slices.function[lane.slice[lane.slice.length - 1]!]!).reverse();
 }
 
+/// The index with the greatest number; -1: there is none.
+function greatest(numbers: number[]): number {
+    return numbers.reduce((best, n, i) => (best < 0 || n > numbers[best]! ? i : best), -1);
+}
+
+/// What a reader would look for first.
 function Remarkable({ report, timeline, branches, against }: { report: Report; timeline: Timeline | undefined; branches: Branches | undefined; against: Against | undefined }) {
     const { head } = report;
     const { loops } = head;
@@ -143,12 +148,15 @@ function Remarkable({ report, timeline, branches, against }: { report: Report; t
             place: { view: "against" },
         });
     }
-    const most = loops.iterations.reduce((best, n, i) => (best < 0 || n > loops.iterations[best]! ? i : best), -1);
+    const isOwn = (f: number) => report.hasOwn && report.head.functions.own[f] === 1;
+    // A loop of a library says less than one of the program's own code.
+    const ofOwn = greatest(loops.iterations.map((n, i) => (isOwn(loops.function[i]!) ? n : 0)));
+    const most = ofOwn >= 0 && isOwn(loops.function[ofOwn]!) && loops.iterations[ofOwn]! > 1 ? ofOwn : greatest(loops.iterations);
     if (most >= 0 && loops.iterations[most]! > 1) {
         const at = placeText(report, loops.source[most]!, loops.line[most]!);
         out.push({
-            text: `The loop that ran most: ${report.functionName(loops.function[most]!)}${at === "" ? "" : `, ${at}`}, ${counted(loops.iterations[most]!, "iteration")}`,
-            place: { view: "loops" },
+            text: `The loop ${isOwn(loops.function[most]!) ? "of your code " : ""}that ran most: ${report.functionName(loops.function[most]!)}${at === "" ? "" : `, ${at}`}, ${counted(loops.iterations[most]!, "iteration")}`,
+            place: { view: "loops", own: isOwn(loops.function[most]!) ? "1" : undefined },
         });
     }
     if (timeline) {
@@ -179,8 +187,9 @@ function Remarkable({ report, timeline, branches, against }: { report: Report; t
         const times = (i: number) => b.taken[i]! + b.notTaken[i]!;
         const one = b.kind.map((_, i) => i).filter((i) => b.kind[i] === 0 && times(i) > 0 && (b.taken[i] === 0 || b.notTaken[i] === 0));
         const both = b.kind.map((_, i) => i).filter((i) => b.kind[i] === 0 && b.taken[i]! > 0 && b.notTaken[i]! > 0);
-        const rarest = both.reduce((best, i) => (best < 0 || Math.min(b.taken[i]!, b.notTaken[i]!) * times(best) < Math.min(b.taken[best]!, b.notTaken[best]!) * times(i) ? i : best), -1);
-        const oneOwn = report.hasOwn ? one.filter((i) => report.head.functions.own[b.function[i]!] === 1) : [];
+        const ownBoth = both.filter((i) => isOwn(b.function[i]!));
+        const rarest = (ownBoth.length > 0 ? ownBoth : both).reduce((best, i) => (best < 0 || Math.min(b.taken[i]!, b.notTaken[i]!) * times(best) < Math.min(b.taken[best]!, b.notTaken[best]!) * times(i) ? i : best), -1);
+        const oneOwn = one.filter((i) => isOwn(b.function[i]!));
         const some = oneOwn.length > 0 && oneOwn.length < one.length;
         if (one.length > 0)
             out.push({
@@ -191,7 +200,7 @@ function Remarkable({ report, timeline, branches, against }: { report: Report; t
             const seldom = Math.min(b.taken[rarest]!, b.notTaken[rarest]!);
             const f = b.function[rarest]!;
             out.push({
-                text: `The branch with the rarest exception to its usual way: in ${report.functionName(f)}, ${grouped(seldom)} of ${counted(times(rarest), "time")} (${percent(seldom, times(rarest))})`,
+                text: `The branch ${isOwn(f) ? "of your code " : ""}with the rarest exception to its usual way: in ${report.functionName(f)}, ${grouped(seldom)} of ${counted(times(rarest), "time")} (${percent(seldom, times(rarest))})`,
                 place: { view: "code", function: f >= 0 ? f : undefined, address: branches.address[rarest] },
             });
         }

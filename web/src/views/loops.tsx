@@ -94,7 +94,7 @@ export function LoopsView({ report, metric, setMetric, go, place, keep }: ViewPr
     }, [metric, part]);
     return (
         <>
-            <ViewHead title="Loops" note="Natural loops; everything that leads back to one head is one loop. Loops within others count in both.">
+            <ViewHead title="Loops" note={`Natural loops; everything that leads back to one head is one loop. Loops within others count in both. A row leads to the code${head.has.steps > 0 ? ", and from there to each iteration" : ""}.`}>
                 <Search label="Search loops" value={query} onInput={setQuery} note={query === "" ? "" : counted(rows.length, "loop")} />
                 <OwnChoice report={report} place={place} keep={keep} />
                 <MetricChoice metrics={head.metrics} value={metric} onChange={setMetric} />

@@ -45,9 +45,15 @@ const moves: Move[][] = [
 const outcomes = ["", "not taken", "taken", "passed"];
 
 function Stepping({ report, place, keep, go, streams, texts, code }: ViewProps & { streams: Stream[]; texts: string[]; code: Code }) {
-    const which = Math.min(place.stream ?? 0, streams.length - 1);
+    // A link from code names an instruction: the first execution, in the first source that has one.
+    const [executedIn, first] = useMemo(() => {
+        const found = place.address === undefined ? [] : streams.map((stream) => stream.firstAt(place.address!));
+        const stream = found.findIndex((at) => at !== undefined);
+        return [stream, found[stream]];
+    }, [streams, place.address]);
+    const which = Math.min(place.stream ?? Math.max(executedIn, 0), streams.length - 1);
     const s = streams[which]!;
-    const at = Math.min(place.step ?? (place.which === "last" ? s.size - 1 : 0), s.size - 1);
+    const at = Math.min(place.step ?? (place.which === "last" ? s.size - 1 : (first ?? 0)), s.size - 1);
     const timeline = useTimeline(report);
     // As the timeline names it: with the function that the thread began in.
     const sourceName = (source: string) => timeline?.part.tracks.name.find((n) => n.startsWith(`${source} · `)) ?? source;
@@ -81,6 +87,7 @@ function Stepping({ report, place, keep, go, streams, texts, code }: ViewProps &
             <ViewHead title="Steps">
                 {streams.length > 1 && <Choice label="Source" value={which} options={streams.map((x, i) => ({ value: i, name: sourceName(x.part.source) }))} onChange={(i) => keep({ stream: i, step: 0 })} />}
             </ViewHead>
+            {place.address !== undefined && executedIn < 0 && <p class="note">{hex(place.address)} was not executed in the part that can be stepped through.</p>}
             <p class="note steps-extent">
                 {whole ? `All ${counted(s.size, "instruction")} that ${s.part.source} traced${part} can be stepped through.` : `The first ${grouped(s.size)} of ${counted(s.part.instructions, "instruction")} that ${s.part.source} traced${part} can be stepped through; --steps takes more into the report.`}
                 {s.part.first > 0 && ` Instruction 0 is number ${grouped(s.part.first)} of the source.`}

@@ -2,6 +2,7 @@
 import { Name, Share, TrustList } from "../ui/parts";
 import { hashOf, type ViewProps } from "../ui/state";
 import { counted, grouped, percent, short } from "../ui/text";
+import { guessed, guessedNote } from "../data/threads";
 import { viewsOf } from "../data/views";
 import type { Figure } from "../data/wire";
 import { Glance } from "./glance";
@@ -125,6 +126,7 @@ export function SummaryView({ report, metric }: ViewProps) {
                     <Top report={report} list={others.slice(0, own.length > 0 ? 4 : 8)} total={total} />
                     <p class="note">
                         Of the function itself, without what it calls.{" "}
+                        {ranked.some((x) => guessed.test(functions.name[x.f]!)) && <>{guessedNote} </>}
                         <a href={hashOf({ view: "functions" })}>All {counted(functions.name.filter((_, f) => report.isFunction(f)).length, "function")}</a>
                     </p>
                 </section>
