@@ -48,8 +48,7 @@ void add_line(std::string& out, const ordered_json& value) {
     out += value.is_array() ? ']' : '}';
 }
 
-/// Headings of columns that may be omitted where a row is too wide, in the order of omission. The name of a row and the
-/// share by which rows are sorted stay.
+/// Headings of columns that are omitted first where a row is too wide, in the order of omission.
 constexpr auto dispensable = std::to_array<std::string_view>({"line",
                                                               "tail",
                                                               "target",
@@ -77,11 +76,13 @@ constexpr auto dispensable = std::to_array<std::string_view>({"line",
                                                               "lines unknown",
                                                               "directions unknown"});
 
-/// Position of a column in this order; nullopt if it is never omitted.
-std::optional<std::size_t> order_of_leaving(const Column& column) {
-    const auto found = std::ranges::find(dispensable, std::string_view(column.head));
-    return found == dispensable.end() ? std::nullopt
-                                      : std::optional(static_cast<std::size_t>(found - dispensable.begin()));
+/// The place of column `c` in the order of omission: behind the first ones, columns leave from the right to the left.
+/// The share by which rows are sorted and the figure beside it stay: nullopt.
+std::optional<std::size_t> order_of_leaving(const std::vector<Column>& columns, std::size_t c) {
+    const auto found = std::ranges::find(dispensable, std::string_view(columns[c].head));
+    if (found != dispensable.end()) return static_cast<std::size_t>(found - dispensable.begin());
+    constexpr std::size_t never = 2;
+    return c < never ? std::nullopt : std::optional(dispensable.size() + columns.size() - c);
 }
 
 /// Width of a share without its bar: `100.0%`.
@@ -124,7 +125,7 @@ bool shorten_texts(std::vector<std::size_t>& widths, const std::vector<Column>& 
 /// their order of omission. Returns the headings of omitted columns.
 std::vector<std::string_view> make_fit(std::vector<std::size_t>& widths, const std::vector<Column>& columns,
                                        const std::vector<bool>& has_share, std::size_t most) {
-    constexpr std::size_t recognised = 12, readable = 28;
+    constexpr std::size_t recognised = 12, known = 20, readable = 28;
     std::vector<std::string_view> out;
     if (std::vector<std::size_t> fitting = widths; shorten_texts(fitting, columns, most, readable)) {
         widths = std::move(fitting);
@@ -136,23 +137,31 @@ std::vector<std::string_view> make_fit(std::vector<std::size_t>& widths, const s
     const auto is_shown_text = [&](std::size_t c) { return widths[c] != 0 && columns[c].type == Column::Type::text; };
     while (true) {
         std::vector<std::size_t> fitting = widths;
-        std::size_t last = columns.size(), texts = 0;
+        std::size_t last = columns.size(), least = 0, texts = 0;
         for (std::size_t c = 0; c < columns.size(); ++c) texts += is_shown_text(c) ? 1 : 0;
         for (std::size_t c = 0; c < columns.size(); ++c) {
             // The last text names the subject of the row.
             if (widths[c] == 0 || (is_shown_text(c) && texts == 1)) continue;
-            if (const auto order = order_of_leaving(columns[c]);
-                order && (last == columns.size() || *order < *order_of_leaving(columns[last])))
+            if (const auto order = order_of_leaving(columns, c); order && (last == columns.size() || *order < least)) {
                 last = c;
+                least = *order;
+            }
         }
-        if (shorten_texts(fitting, columns, most, last == columns.size() ? recognised : readable) ||
-            last == columns.size()) {
+        const std::size_t named = last == columns.size() ? recognised : least < dispensable.size() ? readable : known;
+        if (shorten_texts(fitting, columns, most, named) || last == columns.size()) {
             widths = std::move(fitting);
             return out;
         }
         out.emplace_back(columns[last].head);
         widths[last] = 0;
     }
+}
+
+/// Whether a name is that of the symbol before an address, as `qsort+0x1a4?`.
+bool is_symbol_before(std::string_view name) {
+    const std::size_t distance = name.find("+0x");
+    const std::size_t end = distance == name.npos ? distance : name.find_first_not_of("0123456789abcdef", distance + 3);
+    return end != name.npos && name[end] == '?';
 }
 
 }  // namespace
@@ -191,7 +200,7 @@ void print_text(Output& out, const Table& table, std::uint64_t limit, std::strin
     const auto& rows = table.rows;
     const std::size_t shown = limit == 0 ? rows.size() : std::min<std::size_t>(rows.size(), limit);
     const bool colours = out.colours();
-    bool any_shortened = false;
+    bool any_shortened = false, any_of_symbol_before = false;
     std::vector<std::vector<std::string>> texts(shown);
     for (std::size_t r = 0; r < shown; ++r)
         for (std::size_t c = 0; c < columns.size(); ++c) {
@@ -199,6 +208,7 @@ void print_text(Output& out, const Table& table, std::uint64_t limit, std::strin
             const bool too_long = widest != 0 && columns[c].left() && shown_width(text) > widest;
             texts[r].push_back(too_long ? shortened(text, widest) : text);
             any_shortened |= too_long && !columns[c].head.empty();
+            any_of_symbol_before |= columns[c].left() && !columns[c].head.empty() && is_symbol_before(text);
         }
     std::vector<std::size_t> widths;
     for (std::size_t c = 0; c < columns.size(); ++c) {
@@ -253,6 +263,8 @@ void print_text(Output& out, const Table& table, std::uint64_t limit, std::strin
     if (!left_out.empty())
         out.write(fmt::format("{}… no room for {}; {} all columns\n", indent, fmt::join(left_out, ", "),
                               widest == as_wide_as_the_terminal ? "a wider terminal and json show" : "--wide shows"));
+    if (any_of_symbol_before)
+        out.print("{}+0x…? in a name: the symbol before code without a symbol of its own\n", indent);
     if (any_shortened)
         out.print("{}… in a name: shortened; {} show names whole\n", indent,
                   widest == as_wide_as_the_terminal ? "a wider terminal and json" : "--wide, tsv and json");

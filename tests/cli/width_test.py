@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from scratch import Folder  # noqa: E402
 
 COLUMNS = 80
-SORT = columns_test.SORT
+SORT, SPE = columns_test.SORT, columns_test.SPE
 # Beside the tables: lists, trees and sums.
 OTHERS = (f"flow {SORT} --format calls", f"flow {SORT} --format summary", f"flow {SORT} --disassemble",
           "explain loop", "export --list")
@@ -71,12 +71,25 @@ class Width(unittest.TestCase):
                 self.assertRegex(self.shown(f"{command} {SORT}"), r"(?m)^ .*\d\.\d%")
 
     def test_columns_that_are_left_out_are_named(self):
-        narrow = self.shown(f"profile {SORT} --by function", 60)
+        narrow = " ".join(self.shown(f"profile {SORT} --by function", 60).split())
         self.assertRegex(narrow, r"… no room for [^;]*calls[^;]*; --wide shows all columns")
         # The subject of a row has room in any width.
         self.assertIn("quicks", self.shown(f"profile {SORT} --by line", 44))
         self.assertNotIn("no room", self.shown(f"profile {SORT} --by instruction", 200))
         self.assertNotIn("no room", self.shown(f"profile {SORT} --by instruction --wide", 60))
+
+    def test_rows_are_not_broken(self):
+        """A heading stands in the line of headings, or is named as left out."""
+        for arguments in (f"profile {SPE}", f"profile {SPE} --by line", f"spe report {SPE}", f"diff {SPE} {SPE}", "profile dpu",
+                          "dpu tasks dpu", "dpu interrupts dpu", "dpu loops dpu-loops"):
+            with self.subTest(arguments):
+                lines = [re.split(r" {2,}", line.strip()) for line in self.shown(arguments, 300).splitlines()]
+                heads = next(line for line in lines if len(line) > 4 and not re.search(r"\d", "".join(line).replace("95 %", "")))
+                first, narrow = heads[0].split()[0], self.shown(arguments)
+                line = next(line for line in narrow.splitlines() if re.match(rf" *{first}  +\S", line))
+                omitted = re.search("no room for ([^;]*);", " ".join(narrow.split()))
+                for head in heads[1:]:
+                    self.assertIn(head, line + (omitted[1] if omitted else ""), narrow)
 
     def test_flow_and_calls_have_limits(self):
         self.assertRegex(self.shown(f"flow {SORT} --limit 5"), r"(?s)^([^\n]*\n){5,6}… and [\d,]+ more lines; --limit 0")
