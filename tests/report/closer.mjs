@@ -185,6 +185,19 @@ for (const of of wanted.ranges.slice(0, 5)) {
     await page.click('button:has-text("Step from here")');
     await page.waitForSelector(".view-steps .steps-here");
     check("the timeline leads to steps", /stream=0&step=\d+/.test(await page.evaluate(() => location.hash)));
+    // From a loop: its first iteration, and from there the next one.
+    await go("#/loops?own=1", ".view-loops .table");
+    await page.click(".table-body .row");
+    await page.click('a:has-text("Its executions")');
+    await page.waitForSelector(".view-steps .steps-here");
+    const here = () => page.$eval(".steps-here", (p) => [Number(p.dataset.at), p.dataset.address]);
+    const [begins, head] = await here();
+    equal("a loop leads to its first iteration", begins, addresses.indexOf(hexOf(head)));
+    await page.press(".steps", "a");
+    await frames();
+    equal("and to the next one", (await here()).join(), [nextOf(addresses, (i) => addresses[i] === hexOf(head), begins, 1), head].join());
+    await go("#/steps?address=0x3", ".view-steps .steps-here");
+    check("code that did not run is named", /0x0*3 was not executed in the part that can be stepped through/.test(await page.textContent(".view-steps")), await page.textContent(".view-steps"));
 }
 
 // ---- single calls: the page and the command say the same
