@@ -8,6 +8,9 @@
 #include <iterator>
 #include <sstream>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "etm4/decoding.h"
@@ -433,6 +436,33 @@ TEST_F(Etm4Elements, TheTimestampThatIsNotKnown) {
     for (const Element& e : elements)
         if (e.kind == Kind::timestamp) times.emplace_back(e.a, e.b);
     EXPECT_EQ(times, (std::vector<std::pair<std::uint64_t, std::uint64_t>>{{0, 0}, {5, 1}}));
+}
+
+// The count of a timestamp resets nothing (5): the next cycle count contains it, so sums must leave it out.
+TEST_F(Etm4Elements, TheCountOfATimestampIsCountedAgain) {
+    struct Times final : flow::Sink {
+        void consume(const flow::Batch& batch) override {
+            for (const flow::Event& event : batch.events)
+                if (const auto* const time = std::get_if<flow::Timestamp>(&event.what))
+                    seen.emplace_back(time->cycles, time->counted_again);
+        }
+        std::vector<std::pair<std::uint32_t, bool>> seen;
+    };
+    begin(test::etmv4());
+    add(Timestamp{compress_timestamp(5, 0), 20, true});
+    add(CycleCountF1{0, 30, false});
+    const auto times = [&]<class AnyDecoder>(std::type_identity<AnyDecoder>) {
+        flow::BlockTable table;
+        Times sink;
+        flow::BatchWriter out(table, sink);
+        AnyDecoder decoder(config_, memory_, out);
+        decoder.feed(stream_);
+        decoder.finish();
+        return sink.seen;
+    };
+    const std::vector<std::pair<std::uint32_t, bool>> expected{{20, true}};
+    EXPECT_EQ(times(std::type_identity<Decoder>()), expected);
+    EXPECT_EQ(times(std::type_identity<ReferenceDecoder>()), expected);
 }
 
 // A count follows the youngest element that it commits (5), and a count without a number does as well.
