@@ -4,8 +4,10 @@ command line.
 
     python_test.py PACKAGE_FOLDER WAYMARK ROOT [test…]
 """
+import csv
 import gc
 import hashlib
+import io
 import os
 import pathlib
 import signal
@@ -16,11 +18,13 @@ import unittest
 
 FOLDER, WAYMARK, ROOT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 sys.path.insert(0, FOLDER)
 os.environ["WAYMARK"] = WAYMARK
 import numpy as np  # noqa: E402
 
 import waymark  # noqa: E402
+from cli_test import use  # noqa: E402
 from scratch import Folder, HANGS  # noqa: E402
 
 SORT = ROOT / "examples" / "sort"
@@ -224,6 +228,27 @@ class Answers(unittest.TestCase):
                 self.assertEqual(len(table.known(column.name)), len(table))
                 self.assertTrue(column.meaning)
         self.assertGreater(filled, 10)
+
+    def test_words_of_figures(self):
+        """How far figures can be trusted, and how much of the run they are of: as the command line says it."""
+        words = set()
+        with Folder() as folder:
+            fixtures = pathlib.Path(folder)
+            for name in ("loop", "q", "spe", "dpu"):
+                use(ROOT / "tests/cli/fixtures", fixtures, name, name)
+            for path in (SORT / "capture", fixtures / "loop", fixtures / "q", fixtures / "spe/perf.data", fixtures / "dpu"):
+                with waymark.open(path) as capture:
+                    answers = capture.answers()
+                for table, columns in (("metrics", ("name", "figures")), ("capture", ("run",)),
+                                       ("trust", ("view", "exact", "estimated", "not_known"))):
+                    printed = waymark.run("export", path, to="csv", table=table)
+                    expected = [tuple(row[column] for column in columns) for row in csv.DictReader(io.StringIO(printed))]
+                    rows = [tuple(row[column] or "" for column in columns) for row in answers.table(table).rows()]
+                    if table == "trust":  # the command line also has what answers were not asked for
+                        expected = [row for row in expected if row[0] in {r[0] for r in rows}]
+                    self.assertEqual(rows, expected, f"{table} of {path.name}")
+                words |= set(answers.table("metrics")["figures"])
+        self.assertEqual(words, {"exact", "lower bound", "estimate"})
 
     def test_pandas(self):
         try:
