@@ -131,6 +131,16 @@ class Mtb(unittest.TestCase):
         done = run(WAYMARK, "verify", out)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_code_before_the_first_jump_is_not_called_unexecuted(self):
+        """An MTB records jumps: what ran before the first one and behind the last one is not in its trace."""
+        out = self.record("ends", "m0", "--mtb-size", "65536")
+        rows = list(csv.DictReader(run(WAYMARK, "coverage", out, "--by", "function", "--format", "tsv").stdout.splitlines(),
+                                   delimiter="\t"))
+        self.assertGreater(sum(int(row["instructions executed"]) for row in rows), 40)
+        self.assertEqual(sum(int(row["instructions not executed"]) for row in rows), 0)
+        self.assertGreater(sum(int(row["instructions not observed"]) for row in rows), 0)
+        self.assertIn("code before the first jump, and behind the last one", run(WAYMARK, "info", out).stdout)
+
     def test_a_watermark_at_the_size_does_not_wrap(self):
         out = self.record("full", "m0", "--mtb-size", "256", "--mtb-watermark", "256")
         done = run(WAYMARK, "verify", out)
