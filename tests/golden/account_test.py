@@ -195,7 +195,7 @@ def images(capture):
 class Account(unittest.TestCase):
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        self.captures, self.compared = 0, collections.Counter()
+        self.captures, self.trials, self.compared = 0, 0, collections.Counter()
 
     def wanted(self, name):
         return (EVERYTHING or name in ALWAYS or self.compared[name] < 3 or
@@ -281,11 +281,32 @@ class Account(unittest.TestCase):
         if LIBRARY.c and self.wanted("library") and (sentence := LIBRARY.sentence(capture, given)) is not None:
             out["library"] = sentence
         # If doctor looked at a part of the trace only, it says so and gives no sentence.
-        if doctor := of_json(run("doctor", capture, *given, "--format", "json").stdout):
+        diagnosis = run("doctor", capture, *given, "--format", "json").stdout
+        if doctor := of_json(diagnosis):
             out["doctor"] = doctor
+            self.check_diagnosis(json.loads(diagnosis), capture, given)
         if (capture / "truth.txt").exists() or capture.with_name(capture.name + ".truth.txt").exists():
             take("verify", of_text, "verify", capture)
         return out
+
+    def check_diagnosis(self, diagnosis, capture, given):
+        """`doctor` finds nothing wrong only where `flow --strict` has nothing to say, and tries images with the
+        configuration that `flow` decodes with, or else the difference is a finding."""
+        flow = run("flow", capture, *given, "--format", "summary", "--strict")
+        if not flow.stdout or "nothing decoded" in flow.stderr:  # nor with an image of another machine
+            return
+        if diagnosis["verdict"].startswith("Nothing is wrong"):
+            self.assertEqual(flow.returncode, 0, flow.stderr)
+            self.assertNotRegex(flow.stderr, "waymark: (warning|error)")
+        if any(finding["severity"] == "error" for finding in diagnosis["findings"]):
+            return
+        decoded = collections.Counter()
+        for name, ranges in re.findall(r"^source (?:0x\w+ )?(\S+) (?:.+\n)+?  ranges +([0-9,]+)$", flow.stdout, re.M):
+            decoded[name] += int(ranges.replace(",", ""))
+        for image in diagnosis["images"]:
+            if image["image"] == "the capture's memory" and not image["trial"]["ended_early"]:
+                self.assertEqual(image["trial"]["ranges"], decoded[image["source"]], image["source"])
+                self.trials += 1
 
     def test_all_commands_say_the_same(self):
         with Folder() as folder:
@@ -305,6 +326,7 @@ class Account(unittest.TestCase):
                     self.compared.update(list(said) if len(said) > 1 else [])
         print(", ".join(f"{command} of {n}" for command, n in sorted(self.compared.items())), f"of {self.captures} captures")
         self.assertGreater(self.compared["profile, json"], 4)
+        self.assertGreater(self.trials, 4)
         self.assertEqual(COMMANDS - self.compared.keys() - (set() if LIBRARY.c else {"library"}), set())
 
 
