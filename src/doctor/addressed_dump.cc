@@ -44,6 +44,8 @@ DumpLine dump_line(std::string_view whole) {
     constexpr std::size_t least_digits = 6, most_digits = 16;
     if (digits < least_digits || digits > most_digits) return out;
     std::string_view rest = line.substr(digits);
+    constexpr std::string_view equals = " = ";  // of J-Link Commander
+    if (rest.starts_with(equals)) rest.remove_prefix(equals.size() - 1);
     out.colon = rest.starts_with(':');
     if (!rest.empty() && !out.colon && dump_blanks.find(rest.front()) == dump_blanks.npos) return out;
     out.address = line.substr(0, digits);

@@ -78,12 +78,16 @@ public:
             return;
         }
         const std::vector<Token> tokens = tokens_of(line);
-        if (take_columns(line.substr(first), tokens) || take_arrow(tokens)) return;
-        // gdb scripts write `>S:` and ` D:`; the letters alone have no other meaning than these signs.
-        const auto sign = line.substr(first);
-        const bool letters = sign.starts_with(">s:") || sign.starts_with("d:");
-        marked_ |= sign.starts_with(">s:");
+        if (take_head(tokens) || take_row(tokens) || take_columns(line.substr(first), tokens) || take_arrow(tokens))
+            return;
+        // gdb scripts write `>S:` and ` D:`; the letters alone have no other meaning than these signs. The sign `>` is
+        // gone where the text was taken for a quotation.
+        auto sign = line.substr(first);
+        if (sign.front() == '>') sign.remove_prefix(1);
+        const bool source = sign.starts_with("s:"), letters = source || sign.starts_with("d:");
         for (std::size_t i = 0; i < tokens.size(); ++i) i += take(tokens, i, letters);
+        // The scripts that write a packet in two lines name exceptions by words.
+        marked_ |= source && !on_this_line_;
     }
     std::optional<Listing> finish() && {
         out_.unreadable += source_ ? 1 : 0;
@@ -141,7 +145,9 @@ private:
             return;
         }
         destination.flag |= std::exchange(starts_, false);
-        out_.packets.push_back({*std::exchange(source_, std::nullopt), destination});
+        const JumpPacket packet{*std::exchange(source_, std::nullopt), destination};
+        if (packet == JumpPacket{}) return;  // memory that the unit has not written
+        out_.packets.push_back(packet);
         ++out_.jumps;
         on_this_line_ = true;
     }
@@ -180,6 +186,46 @@ private:
         if (s) mark_start();
         return true;
     }
+    /// The head of a table: names of columns, two of them for the addresses.
+    bool take_head(const std::vector<Token>& tokens) {
+        std::vector<Column> found;
+        for (const Token& token : tokens) {
+            if (token.number && !one_of(token.text, atomic_words)) return false;
+            if (one_of(token.text, fillers)) continue;  // of the column before
+            found.push_back(one_of(token.text, source_words) || token.text == "from"      ? Column::source
+                            : one_of(token.text, destination_words) || token.text == "to" ? Column::destination
+                            : one_of(token.text, atomic_words)                            ? Column::atomic
+                            : one_of(token.text, start_words)                             ? Column::start
+                                                                                          : Column::other);
+        }
+        for (const Column column : {Column::source, Column::destination})
+            if (std::count(found.begin(), found.end(), column) != 1) return false;
+        columns_ = std::move(found);
+        return true;
+    }
+    /// A row of the table whose head came before.
+    bool take_row(const std::vector<Token>& tokens) {
+        if (columns_.empty() || tokens.size() != columns_.size()) return false;
+        const auto at = [&](Column column) {
+            const auto found = std::find(columns_.begin(), columns_.end(), column);
+            return found == columns_.end() ? nullptr : &tokens[static_cast<std::size_t>(found - columns_.begin())];
+        };
+        const Token &source = *at(Column::source), &destination = *at(Column::destination);
+        if (!source.is_address() || !destination.is_address()) return false;
+        for (const Column column : {Column::atomic, Column::start})
+            if (at(column) != nullptr && !at(column)->is_bit()) return false;
+        begin(address_of(source));
+        end(address_of(destination));
+        if (const Token* const a = at(Column::atomic); a != nullptr) {
+            marked_ = true;
+            if (a->value != 0) mark_atomic();
+        }
+        if (const Token* const s = at(Column::start); s != nullptr) {
+            marked_ = true;
+            if (s->value != 0) mark_start();
+        }
+        return true;
+    }
     /// `0x146 -> 0xd8`, with words before and after.
     bool take_arrow(const std::vector<Token>& tokens) {
         for (std::size_t i = 1; i + 1 < tokens.size(); ++i) {
@@ -193,30 +239,25 @@ private:
     }
     /// Interprets the word at `i`. Returns the number of further tokens it took.
     std::size_t take(const std::vector<Token>& tokens, std::size_t i, bool letters) {
-        constexpr std::array sources{"source"sv, "src"sv};
-        constexpr std::array destinations{"destination"sv, "dest"sv, "dst"sv};
-        constexpr std::array atomics{"a"sv, "a_bit"sv, "abit"sv, "atomic"sv},
-            starts{"s"sv, "s_bit"sv, "sbit"sv, "start"sv};
-        constexpr std::array fillers{"address"sv, "addr"sv, "pc"sv};
         const std::string_view word = tokens[i].text;
         std::size_t at = i + 1;
         if (at < tokens.size() && one_of(tokens[at].text, fillers)) ++at;
         const Token* const next = at < tokens.size() ? &tokens[at] : nullptr;
         if (next != nullptr && next->is_bit() && !letters) {
-            if (one_of(word, atomics) || word == "exception") {
+            if (one_of(word, atomic_words) || word == "exception") {
                 marked_ = true;
                 if (next->value != 0) mark_atomic();
                 return at - i;
             }
-            if (one_of(word, starts)) {
+            if (one_of(word, start_words)) {
                 marked_ = true;
                 if (next->value != 0) mark_start();
                 return at - i;
             }
         }
         if (next != nullptr && next->is_address()) {
-            const bool is_source = one_of(word, sources) || (letters && word == "s" && i == 0);
-            const bool is_destination = one_of(word, destinations) || (letters && word == "d" && i == 0);
+            const bool is_source = one_of(word, source_words) || (letters && word == "s" && i == 0);
+            const bool is_destination = one_of(word, destination_words) || (letters && word == "d");
             if (is_source) begin(address_of(*next));
             if (is_destination) end(address_of(*next));
             if (is_source || is_destination) return at - i;
@@ -233,7 +274,15 @@ private:
         return 0;
     }
 
+    static constexpr std::array source_words{"source"sv, "src"sv};
+    static constexpr std::array destination_words{"destination"sv, "dest"sv, "dst"sv};
+    static constexpr std::array atomic_words{"a"sv, "a_bit"sv, "abit"sv, "atomic"sv};
+    static constexpr std::array start_words{"s"sv, "s_bit"sv, "sbit"sv, "start"sv};
+    static constexpr std::array fillers{"address"sv, "addr"sv, "pc"sv, "bit"sv};
+    enum class Column : std::uint8_t { other, source, destination, atomic, start };
+
     Listing out_;
+    std::vector<Column> columns_{};  ///< of the table whose rows follow
     std::optional<FlaggedAddress> source_{};
     bool starts_ = false, marked_ = false, on_this_line_ = false;
 };

@@ -413,12 +413,13 @@ TEST_F(Dumps, TextThatHoldsTraceIsReadAsTheTrace) {
         for (std::size_t i = 0; i < 4; ++i) value |= std::uint64_t{bytes[at + i]} << 8 * (big ? 3 - i : i);
         return digits(value, 8);
     };
-    std::string xxd, dump, debugger = "", coe = "memory_initialization_radix=16;\nmemory_initialization_vector=\n",
-                           verilog = "// from the simulator\n@00000000\n", bits;
+    std::string xxd, dump, debugger, jlink, coe = "memory_initialization_radix=16;\nmemory_initialization_vector=\n",
+                                            verilog = "// from the simulator\n@00000000\n", bits;
     for (std::size_t at = 0; at < bytes.size(); at += 16) {
         xxd += digits(at, 8) + ":";
         dump += digits(at, 8) + " ";
         debugger += "0x" + digits(0x20000000 + at, 8) + ":";
+        jlink += digits(0x20000000 + at, 8) + " =";
         for (std::size_t i = at; i < at + 16; ++i) {
             xxd += (i % 2 == 0 ? " " : "") + digits(bytes[i], 2);
             dump += " " + digits(bytes[i], 2);
@@ -427,12 +428,14 @@ TEST_F(Dumps, TextThatHoldsTraceIsReadAsTheTrace) {
         }
         for (std::size_t i = at; i < at + 16; i += 4) {
             debugger += "\t0x" + word(i, false);
+            jlink += " " + word(i, false);
             coe += word(i, false) + (i + 4 == bytes.size() ? ";\n" : ",\n");
             verilog += word(i, false) + "\n";
         }
         xxd += "  ................\n";
         dump += "  |................|\n";
         debugger += "\n";
+        jlink += " \n";
     }
     // Words as gdb and scripts print them: without leading zeros, equal words once, with headings and line numbers.
     std::vector<std::string> values;
@@ -465,6 +468,7 @@ TEST_F(Dumps, TextThatHoldsTraceIsReadAsTheTrace) {
                                      {"pairs", pairs},
                                      {"hexdump -C", dump},
                                      {"a debugger", debugger},
+                                     {"J-Link Commander", jlink},
                                      {".coe", coe},
                                      {"$readmemh", verilog},
                                      {"bits", bits}}) {
@@ -472,6 +476,7 @@ TEST_F(Dumps, TextThatHoldsTraceIsReadAsTheTrace) {
         const ExaminationReport report = examined(characters(text));
         ASSERT_EQ(report.sources.size(), 1U) << report.verdict;
         EXPECT_EQ(report.sources.front().identity.protocol, &etm4::row());
+        EXPECT_EQ(finding(report, "text-lacks-bytes"), nullptr);
         ASSERT_NE(report.buffers.front().decoded, nullptr);
         EXPECT_EQ(*report.buffers.front().decoded, bytes);
         ASSERT_FALSE(report.findings.empty());

@@ -80,6 +80,30 @@ TEST(MtbListing, ReadsWhatToolsPrint) {
                                         : "a @ ./source/main.c:1568",
                            p.destination.address);
     }));
+    // A script for gdb that prints a packet in a line.
+    expect_all(text([](const JumpPacket& p) {
+        return fmt::format("{}>S: {:#x} D: {:#x}\n", p.starts() ? "Begin Trace Session\n" : "",
+                           p.source.address | (p.atomic() ? 1U : 0U), p.destination.address);
+    }));
+    expect_all(text([](const JumpPacket& p) {
+        return fmt::format("S: {:#x} D: {:#x}\n", p.source.address | (p.atomic() ? 1U : 0U),
+                           p.destination.address | (p.starts() ? 1U : 0U));
+    }));
+    // Tables, as windows of debuggers export them.
+    unsigned row = 0;
+    const auto cells = [&](const JumpPacket& p) {
+        return fmt::format("{:4}  0x{:08X}  0x{:08X}  {:d} {:d}\n", row++, p.source.address, p.destination.address,
+                           p.atomic(), p.starts());
+    };
+    expect_all("MTB trace buffer\nIndex  Source      Destination  A S\n" + text(cells));
+    expect_all("To,From,A-bit,S\n" + text([](const JumpPacket& p) {
+                   return fmt::format("{:#x},{:#x},{:d},{:d}\n", p.destination.address, p.source.address, p.atomic(),
+                                      p.starts());
+               }));
+    expect_all("Source Address;Destination Address;A;S\n" + text([](const JumpPacket& p) {
+                   return fmt::format("{:08x};{:08x};{:d};{:d}\n", p.source.address, p.destination.address, p.atomic(),
+                                      p.starts());
+               }));
     // A script of a vendor: registers first, then the newest packet, with disassembly.
     std::string list =
         "__MTB_START__\nMTB_BASE        hex: 0x2007e000  bin: 00100000000001111110000000000000\n"
@@ -98,6 +122,14 @@ TEST(MtbListing, ReadsWhatToolsPrint) {
         },
         true);
     expect_all(list + "__MTB_END__\n", true);
+}
+
+TEST(MtbListing, RowsOfUnwrittenMemoryAreNoJumps) {
+    const std::string head = "Source Destination\n", rows = "00000146 000000d9\n000000f7 00000070\n00000078 fffffff8\n";
+    const auto found = read_listing(head + rows + "00000000 00000000\n00000000 00000000\n");
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->jumps, 3U);
+    EXPECT_EQ(found->packets.size(), 3U);
 }
 
 TEST(MtbListing, AReturnIsNoJumpEvenWithoutMarks) {
