@@ -15,6 +15,7 @@
 #include "waymark/core/numbers.h"
 #include "waymark/core/registers.h"
 #include "waymark/core/wire.h"
+#include "waymark/protocol/parsing_reader.h"
 #include "waymark/protocol/protocol.h"
 
 namespace waymark::protocol {
@@ -115,21 +116,16 @@ private:
 /// Lists packets. `Parser<H>(config, handler)` is the protocol's parser, `Explainer(config)` gives the meaning of its
 /// packets.
 template <class Config, template <class> class Parser, class Explainer>
-class ListerOf final : public Reader {
+class ListerOf final : public ParsingReader<Reader, Config, Parser, ListerOf<Config, Parser, Explainer>> {
 public:
     ListerOf(const Config& config, PacketListener& listener)
-        : listener_(listener), config_(config), explain_(config_), parser_(config_, *this) {}
-    void feed(Bytes bytes) override { parser_.feed(bytes); }
-    void reset(GapReason why) override { parser_.reset(why); }
-    void finish() override { parser_.finish(); }
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return {parser_.pending(), parser_.pending()}; }
-    [[nodiscard]] bool amid_packet() const override { return parser_.progress().amid_packet(); }
+        : ListerOf::ParsingReader(config, *this), listener_(listener), explain_(this->config_) {}
 
     // Called by the parser.
     template <class P>
     void operator()(const P& packet, Extent at) {
         const std::string meaning = explain_(packet);
-        listener_.packet(ViewOf<Config>(packet, config_, meaning), at);
+        listener_.packet(ViewOf<Config>(packet, this->config_, meaning), at);
     }
     void operator()(const Gap& gap) {
         explain_(gap);
@@ -138,24 +134,17 @@ public:
 
 private:
     PacketListener& listener_;
-    const Config config_;
     Explainer explain_;
-    Parser<ListerOf> parser_;
 };
 
 /// Counts packets and gaps. `More(config)` adds the protocol's own counts: see(packet, at, offsets, survey) for each
 /// packet, gap() or gap(gap, offsets) for each gap, finish(survey) on a copy of the counts. It may also count packets
 /// itself, in take(…, offsets, survey), as PacketParser and other parsers let handlers do.
 template <class Config, template <class> class Parser, class More>
-class SurveyorOf : public Surveyor {
+class SurveyorOf : public ParsingReader<Surveyor, Config, Parser, SurveyorOf<Config, Parser, More>> {
 public:
     SurveyorOf(const Config& config, const OffsetMap& offsets)
-        : offsets_(offsets), config_(config), more_(config_), parser_(config_, *this) {}
-    void feed(Bytes bytes) override { parser_.feed(bytes); }
-    void reset(GapReason why) override { parser_.reset(why); }
-    void finish() override { parser_.finish(); }
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return {parser_.pending(), parser_.pending()}; }
-    [[nodiscard]] bool amid_packet() const override { return parser_.progress().amid_packet(); }
+        : SurveyorOf::ParsingReader(config, *this), offsets_(offsets), more_(this->config_) {}
     [[nodiscard]] Survey survey() const override {
         Survey out = survey_;
         for (const auto& [name, times] : times_) out.packets[std::string(name)] += times;
@@ -200,11 +189,9 @@ private:
     }
 
     const OffsetMap& offsets_;
-    const Config config_;
     Survey survey_;
     std::vector<std::pair<std::string_view, std::uint64_t>> times_;
     More more_;
-    Parser<SurveyorOf> parser_;
 };
 
 /// The part of a Configuration that is the same in every protocol.

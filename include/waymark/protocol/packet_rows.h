@@ -19,6 +19,7 @@
 #include "waymark/core/text_cursor.h"
 #include "waymark/core/wire.h"
 #include "waymark/protocol/packets.h"
+#include "waymark/protocol/parsing_reader.h"
 
 namespace waymark::protocol {
 
@@ -199,15 +200,10 @@ private:
 
 /// Writes the rows of `Parser<H>(config, handler)`. `Explainer(config)` writes meanings: explain(packet, cursor).
 template <class Config, template <class> class Parser, class Explainer>
-class RowsOf final : public Reader {
+class RowsOf final : public ParsingReader<Reader, Config, Parser, RowsOf<Config, Parser, Explainer>> {
 public:
     RowsOf(const Config& config, PacketRows& rows)
-        : rows_(rows), config_(config), explain_(config_), parser_(config_, *this) {}
-    void feed(Bytes bytes) override { parser_.feed(bytes); }
-    void reset(GapReason why) override { parser_.reset(why); }
-    void finish() override { parser_.finish(); }
-    [[nodiscard]] std::array<Offset, 2> pending() const override { return {parser_.pending(), parser_.pending()}; }
-    [[nodiscard]] bool amid_packet() const override { return parser_.progress().amid_packet(); }
+        : RowsOf::ParsingReader(config, *this), rows_(rows), explain_(this->config_) {}
 
     // Called by the parser.
     template <class P>
@@ -215,7 +211,7 @@ public:
         rows_.row(
             P::info.name, at, [&](TextCursor & out) __attribute__((always_inline)) {
                 PrintFields fields(out);
-                P::fields(fields, packet, config_);
+                P::fields(fields, packet, this->config_);
                 out += '\t';
                 explain_.explain(packet, out);
             });
@@ -227,9 +223,7 @@ public:
 
 private:
     PacketRows& rows_;
-    const Config config_;
     Explainer explain_;
-    Parser<RowsOf> parser_;
 };
 
 }  // namespace waymark::protocol
