@@ -1,9 +1,9 @@
-/// made_etm4 PROGRAM SETTING…: the trace that an ETMv4 or ETE in these settings sends of what ran, which standard input
-/// has, to standard output. The recorder makes no trace of an ETMv4 beside a core of the M profile, and no Q elements.
+/// made_etm4 PROGRAM SETTING…: reads an execution from standard input, and writes the trace that an ETMv4 or ETE with
+/// these settings sends for it. The recorder does not make trace of an ETMv4 of an M-profile core, nor Q elements.
 ///
 ///     range START END E|N|-            code from START to END; its last instruction's outcome, if it has one
 ///     exception TYPE BACK HANDLER      with the number of the packet (docs/spec/etm4.md, 9)
-///     return                           the last instruction of the range before returned from an exception
+///     return                           the last instruction of the preceding range returned from an exception
 ///
 /// Settings: m (of the M profile; else AArch64), ete, cycles=THRESHOLD, timestamps, context-id, return-stack,
 /// broadcast, speculation=MAXSPEC, sync=BYTES, q=ONE_IN, seed=N.
