@@ -8,7 +8,7 @@
 #include <string.h>
 #include <waymark.h>
 
-/* Ends the test with the place and what does not hold. */
+/* Ends the test with the place and the condition that does not hold. */
 #define CHECK(condition)                                                                   \
     do {                                                                                   \
         if (!(condition)) {                                                                \
@@ -43,12 +43,12 @@
 
 /* The folder of sources. */
 extern const char* root;
-/* A path below it; valid until the next call but seven. */
+/* A path below `root`; it is valid until seven more calls. */
 const char* at(const char* path);
-/* The bytes of a file; to be freed. */
+/* The bytes of a file; the caller frees them. */
 unsigned char* read_file(const char* path, size_t* size);
 
-/* What was delivered, in order, whatever the batches: a hash, and counts. */
+/* What was delivered, in order, however it was divided into batches: a hash, and counts. */
 typedef struct story {
     uint64_t hash, range_hash; /* range_hash: as the files truth.txt have it */
     uint64_t ranges, events, instructions, taken, exceptions, gap_bytes;

@@ -24,7 +24,7 @@ namespace waymark::etm4 {
 
 /// A packet in OpenCSD's terms: its columns by name, numbers in decimal; columns that do not apply are absent.
 using Row = std::map<std::string, std::string>;
-/// The bytes of one source in one buffer, and the offset that OpenCSD gives each.
+/// The bytes of one source in one buffer, and OpenCSD's offset for each byte.
 struct Stream {
     std::vector<std::uint8_t> bytes;
     std::vector<std::uint64_t> offsets;
@@ -87,8 +87,8 @@ inline RegisterValues registers_of(const capture::Source& source) {
     return out;
 }
 
-/// What one source sent into one buffer, and how it was configured; no configuration where something was missing, which
-/// has failed the test.
+/// What one source sent into one buffer, and its configuration; no configuration if something was missing, which fails
+/// the test.
 struct Source {
     std::optional<Config> config;
     Stream stream;
@@ -205,7 +205,7 @@ inline Golden read_golden(const std::filesystem::path& path) {
     return out;
 }
 
-/// The captures that have goldens, and what tests of them are called.
+/// The captures that have goldens, and the names of their tests.
 inline constexpr const char* capture_names[] = {"etmv4-a57_single_step",
                                                 "etmv4-init-short-addr",
                                                 "etmv4-juno-uname-001",
@@ -240,7 +240,7 @@ inline constexpr const char* capture_names[] = {"etmv4-a57_single_step",
     return out;
 }
 
-/// A test of one of them.
+/// A test of one of these captures.
 class CaptureTest : public testing::TestWithParam<const char*> {
 protected:
     /// `endings`: of the golden's name, the best first.

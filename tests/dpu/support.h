@@ -118,7 +118,7 @@ Elements decode(const Bytes8& bytes, const TraceFormat& format, const StartState
     return out;
 }
 
-/// Random legal entries of one format. Counter words are flags and addresses more often than not.
+/// Random legal entries of one format. More than half of the counter words are flags or addresses.
 class RandomTrace {
 public:
     RandomTrace(const TraceFormat& format, std::uint64_t seed) : format_(format), random_(seed) {

@@ -39,7 +39,7 @@ inline constexpr std::uint32_t trace_control(TraceMode mode, std::uint32_t more 
 inline constexpr std::uint32_t tc_tmpdis = 1U << 12, tc_idflt = 1U << 11, tc_ctxen = 1U << 10, tc_uden = 1U << 7,
                                tc_sample = 1U << 6, tc_tids = 1U << 5, tc_single = 1U << 8, tc_request = 2U << 8;
 
-/// Everything that a unit wrote, period by period: its own reader understands it, with any program.
+/// Checks every period of a unit's trace: the unit's own reader understands the words, with any program.
 class PeriodCheck {
 public:
     /// The output of a cycle or a stretch.
@@ -71,7 +71,7 @@ private:
         void operator()(const auto&, dpu::EntryExtent) {}
         void operator()(const Gap& gap) { gaps += gap.reason != GapReason::incomplete_packet; }
     };
-    /// A period begins with its own cycle, whose entries may leave at once.
+    /// A period begins with its own cycle, whose entries may leave in that cycle.
     [[nodiscard]] static std::size_t held_in(const CycleOutput& out) {
         std::size_t words = 0;
         for (const Burst& burst : out.bursts) words += burst.used().size();

@@ -1,5 +1,5 @@
 /// Random executions of random programs as ETMv3, and their truth: a small writer that shares no code with the model.
-/// Its trace is legal, and now and then odder than a macrocell's.
+/// Its trace is legal, and sometimes less usual than a macrocell's.
 #pragma once
 
 #include <algorithm>
@@ -103,7 +103,7 @@ private:
         if ((config_.data_address || config_.data_value) && random_.chance(2000)) data();
     }
 
-    /// What the instruction before loaded or stored.
+    /// The transfers of the instruction before.
     void data() {
         flush();
         NormalData p;

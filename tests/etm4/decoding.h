@@ -17,7 +17,7 @@
 
 namespace waymark::etm4::test {
 
-/// The elements of a whole stream, fed in pieces of this many bytes; 0: at once.
+/// The elements of a whole stream, fed in pieces of this number of bytes; 0: in one piece.
 template <class AnyDecoder>
 std::vector<synthetic::Element> decode(Bytes bytes, const Config& config, const isa::CodeReader& code,
                                        std::size_t piece = 0, std::uint64_t* packets = nullptr) {
@@ -117,7 +117,7 @@ inline std::uint64_t programs(unsigned usual) {
     const char* const wanted = std::getenv("WAYMARK_PROPERTY_PROGRAMS");
     return wanted != nullptr ? static_cast<std::uint64_t>(std::atoll(wanted)) : usual;
 }
-/// For one program of many: where there are a thousand and more, the fast decoder and one other way, each in its turn.
+/// For one of many programs: if there are a thousand or more, the fast decoder and one other way, in turn.
 inline void expect_agree(std::uint64_t seed, std::uint64_t programs, const std::vector<synthetic::Element>& elements,
                          Bytes bytes, const Config& config, const isa::CodeReader& code) {
     if (programs < 1000) return expect_all_agree(elements, bytes, config, code);

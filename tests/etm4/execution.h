@@ -26,15 +26,16 @@ public:
     struct Options {
         Contents contents{};
         bool batched = false;     ///< P0 instructions are given many at once
-        bool one_by_one = false;  ///< and the same ones one after the other
+        bool one_by_one = false;  ///< the same blocks are given one after the other
         bool transactions = false;
-        /// Whether a block of these instructions is to be traced, asked once for each in order; none: all are.
+        /// Whether a block of these instructions is to be traced; called once for each block in order. Empty: all
+        /// blocks are traced.
         std::function<bool(const std::vector<std::uint64_t>& starts, const flow::Context&)> view{};
         bool unknown_handlers = true;  ///< some exceptions lead to a place that is not recorded
         unsigned most_cycles = 40;     ///< from one P0 element to the next
         bool interrupts = true;        ///< exceptions, debug state, and jumps of other code on the core
-        /// The unit is disabled now and then, and enabled again later; this programs it meanwhile, and returns the
-        /// `view` from then on.
+        /// The unit is sometimes disabled, and enabled again later; this function programs it meanwhile, and returns
+        /// the `view` from then on.
         std::function<decltype(view)(Model&, std::uint64_t cycle, wire::Random&)> program{};
     };
     /// A P0 element: the code that ran with it, and where.
@@ -197,7 +198,7 @@ private:
         const isa::Place handler = arrival();
         ExceptionTaken taken{.type = type, .back = {}, .handler = {}, .cycle = cycle_};
         if (known) taken.handler = handler;
-        // With nothing before it, it is traced if the code before was.
+        // If no instruction precedes the exception, it is traced if the code before it was.
         const std::uint64_t untraced = model_.counts().untraced;
         model_.exception(taken);
         bool traced = model_.counts().untraced == untraced;
@@ -334,7 +335,7 @@ private:
     std::deque<Piece> pieces_;
     std::uint64_t cycle_ = 1, overflowed_ = 0;
     bool in_transaction_ = false, last_lost_ = false;
-    bool traced_ = true;  ///< the last block was; with `view` only
+    bool traced_ = true;  ///< the last block was traced; only with `view`
 };
 
 /// Compares decoded elements with the truth; returns the first difference in words, empty if there is none. Counts and
@@ -406,7 +407,7 @@ inline std::string difference_from(const std::vector<synthetic::Element>& elemen
             if (!same) return "element " + std::to_string(next) + " in another context: " + text;
         }
         cycle = ran.cycle;
-        // A count beyond the counter's width is unknown, and no element.
+        // A count beyond the counter's width is unknown, and is not an element.
         if (counted && ((*cycle - *counted) >> config.cycle_count_bits) != 0) counted = cycle;
         if (++line == ran.lines.size()) ++next, line = 0;
     }

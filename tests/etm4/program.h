@@ -21,7 +21,7 @@ public:
         bool newest_instructions = true;  ///< compare and branch (FEAT_CMPBR)
         bool exception_returns = true;    ///< ERET is part of the program
     };
-    /// Up to and including the next P0 instruction.
+    /// The code up to and including the next P0 instruction.
     struct Piece {
         std::vector<std::uint64_t> starts;  ///< of instructions
         std::uint64_t end{};

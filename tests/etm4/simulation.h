@@ -293,7 +293,7 @@ private:
                     p.count = cycles = static_cast<std::uint32_t>(below(3000));
                     emit(p);
                 }
-                // Behind the elements it commits, before all waiting ones.
+                // A count follows the elements that it commits, and precedes all waiting elements.
                 if (commits) commit(n);
                 release();
                 truth.push_back("cycles " + std::to_string(cycles + 0x16));
@@ -357,7 +357,7 @@ private:
             release();
         }
     }
-    /// The atoms due are all N, and part of it.
+    /// All atoms that are due are N, and the packet includes them.
     void source_address(const Piece& piece) {
         Waits merged;
         const std::size_t first = waits_.size() - atoms_.size();
@@ -417,7 +417,7 @@ private:
         }
         const bool in_packet = wrong == 0 && atoms_.size() == 1 && one_in(2);
         if (in_packet) {
-            // The packet itself holds the atom.
+            // The packet itself contains the atom.
             const bool e = atoms_.front();
             atoms_.clear();
             emit(Mispredict{static_cast<std::uint8_t>(e ? 1 : 3)});
@@ -437,7 +437,7 @@ private:
             }
             cancel(n);
         }
-        // The newest P0 element is now the atom, with its outcome inverted.
+        // Now the newest P0 element is the atom, with its outcome inverted.
         for (auto w = waits_.rbegin(); w != waits_.rend(); ++w)
             if (w->p0) {
                 w->lines = {range_line(piece.starts.front(), piece.end, piece.starts.size(), taken ? "E" : "N")};
@@ -475,7 +475,7 @@ private:
 
     void exception() {
         const Piece piece = ahead({{core_.at}, core_.isa});
-        const std::size_t before = below(piece.starts.size());  // this many instructions executed
+        const std::size_t before = below(piece.starts.size());  // number of executed instructions
         std::vector<std::string> lines;
         if (before != 0) lines.push_back(range_line(piece.starts.front(), piece.starts[before], before, "cut"));
         take_exception(piece.starts[before], std::move(lines), false);

@@ -1,4 +1,4 @@
-/// Answers for the tests of exports: made by hand, where every number is known, and at random.
+/// Answers for the tests of exports: made by hand, with every number known, and random ones.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace waymark::support {
 
-/// A program of three functions in one file: `main` calls `sort` twice, `sort` calls `compare` five times; an interrupt
-/// stands in `sort`. Instructions and cycles are counted, and the parts add up.
+/// A program with three functions in one file: `main` calls `sort` twice, `sort` calls `compare` five times; an
+/// interrupt occurs in `sort`. Instructions and cycles are counted, and the parts add up.
 inline answers::Answers small_answers() {
     using namespace answers;
     Answers a;
@@ -109,7 +109,7 @@ inline answers::Answers small_answers() {
     return a;
 }
 
-/// Slices as a stack makes them, at random; names with everything formats stumble over.
+/// Random slices, nested like a stack's; names with all characters that are difficult in some format.
 inline answers::Answers random_answers(std::uint64_t seed, std::size_t slices) {
     using namespace answers;
     synthetic::Random random(seed);
@@ -177,7 +177,7 @@ inline answers::Answers random_answers(std::uint64_t seed, std::size_t slices) {
     return a;
 }
 
-/// What a Statistical Profiling unit gives: no calls, no timeline, samples by instruction.
+/// Answers of a Statistical Profiling unit: no calls, no timeline, samples by instruction.
 inline answers::Answers sampled_answers() {
     answers::Answers a = small_answers();
     a.unit = "SPE";

@@ -1,4 +1,4 @@
-/// The programs that exports are for, run on them; and exports kept in memory or in files.
+/// Runs the programs that exports are for; and keeps exports in memory or in files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace waymark::support {
 
-/// What a shell command prints, standard error too, and its status.
+/// The output of a shell command, including standard error, and its status.
 struct Ran {
     std::string output;
     int status = -1;
@@ -60,6 +60,6 @@ Written written(Write&& write) {
 
 }  // namespace waymark::support
 
-/// First in a test that runs a program: skips it, saying so, where there is none.
+/// Comes first in a test that runs a program: without the program, skips the test with a message.
 #define WM_NEEDS_TOOL(name) \
     if (!::waymark::support::has_tool(name)) GTEST_SKIP() << "no " << (name) << ": install it to run this test"

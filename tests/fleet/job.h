@@ -1,4 +1,4 @@
-/// Jobs whose captures are small files and whose decoder makes answers of their names: for tests of everything but
+/// Jobs whose captures are small files and whose decoder makes answers from their names: for tests of everything except
 /// decoding.
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace waymark::fleet {
 
-/// Files of jobs are synced, which on a disk that others use takes longer than all else: they are in memory.
+/// Files of jobs are synced, which takes longer than everything else on a shared disk: so they are in memory.
 inline const bool in_memory = std::filesystem::is_directory("/dev/shm") && ::setenv("TMPDIR", "/dev/shm", 0) == 0;
 
 inline constexpr const char* tested_version = "1.2.3";
@@ -41,7 +41,7 @@ inline PlannedCapture planned(const std::filesystem::path& file) {
     return out;
 }
 
-/// Writes a job whose shards have this many captures each.
+/// Writes a job whose shards have the given numbers of captures.
 class MadeJob {
 public:
     explicit MadeJob(const std::vector<std::size_t>& sizes, const std::string& name = "job")
@@ -80,7 +80,7 @@ private:
     Manifest manifest_;
 };
 
-/// Answers at random, the same for the same name.
+/// Random answers, which are the same for the same name.
 inline answers::Answers made_answers(const std::string& path) {
     const std::size_t at = path.find_last_not_of("0123456789");
     answers::Answers out = support::any_answers(std::stoull("1" + path.substr(at + 1)));

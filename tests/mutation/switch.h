@@ -1,5 +1,5 @@
-/// The first include of a source full of mutants: each mutant asks `wm_mutant(its number)` whether the environment
-/// variable WAYMARK_MUTANT names it. Without the variable there are none.
+/// The first include of a source with mutants: each mutant asks `wm_mutant(its number)` whether the environment
+/// variable WAYMARK_MUTANT names it. Without the variable no mutant is active.
 #pragma once
 
 #include <cstdio>
@@ -12,7 +12,7 @@ inline const int wm_active = [] {
     return number != nullptr ? std::atoi(number) : -1;
 }();
 
-/// Mutants asked since listener.cc cleared them.
+/// Mutants that were asked since listener.cc cleared the list.
 inline unsigned char wm_reached[WAYMARK_MUTANTS + 1];
 
 inline bool wm_ask(int number) {
@@ -20,7 +20,7 @@ inline bool wm_ask(int number) {
     return wm_active == number;
 }
 
-/// A program that is no test adds, at its end, a line with its asked mutants to the file that
+/// A program that is not a test appends, when it ends, a line with its asked mutants to the file that
 /// WAYMARK_REACHED_BY_PROGRAM names.
 struct WmReachedByProgram {
     ~WmReachedByProgram() {

@@ -67,7 +67,7 @@ private:
     Collected& into_;
 };
 
-/// Feeds a whole stream, cut after every `cuts` position, to anything with feed().
+/// Feeds a whole stream, cut after every `cuts` position, to any object with feed().
 template <class Consumer>
 void feed(Consumer& consumer, Bytes bytes, const std::vector<std::size_t>& cuts) {
     std::size_t from = 0;
@@ -128,21 +128,21 @@ inline Packet random_packet(wire::Random& random) {
     return out;
 }
 
-/// Appends a packet that fits at the end of `out`: an alignment packet reaches to the next place it names, and no
-/// padding follows padding. False if it was left out.
+/// Appends a packet that fits at the end of `out`: an alignment packet reaches to the next place that it names, and no
+/// padding follows padding. Returns false if the packet was omitted.
 inline bool append(std::vector<std::uint8_t>& out, Packet& packet, bool after_padding) {
     if (auto* alignment = std::get_if<Alignment>(&packet))
         alignment->skip.bytes =
             alignment->skip.unit - static_cast<std::uint32_t>(out.size() & (alignment->skip.unit - 1));
     if (after_padding && std::holds_alternative<Padding>(packet)) return false;
-    // Of one byte: the zero of its header would be padding.
+    // The alignment has one byte: the zero of its header would be padding.
     if (auto* alignment = std::get_if<Alignment>(&packet); alignment != nullptr && alignment->skip.bytes < 2)
         return false;
     encode(out, packet);
     return true;
 }
 
-/// A possible record of an implementation, in any order, padded to `align`, with a few rare features.
+/// A record that an implementation could write, with packets in any order, padded to `align`, with a few rare features.
 inline std::vector<std::uint8_t> random_record(wire::Random& random, std::size_t align = 64) {
     std::vector<std::uint8_t> out;
     std::vector<Packet> packets;

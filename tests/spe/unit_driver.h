@@ -33,8 +33,8 @@ struct Witness final : SampleWitness {
     }
 };
 
-/// A unit of v1.0 at EL1, which owns the buffer, without contexts and timestamps, that chooses every 257th member;
-/// record after record without padding.
+/// A unit of v1.0 at EL1, which owns the buffer, without contexts and timestamps; it chooses every 257th member, and
+/// writes records without padding.
 inline ModelConfig plain_config(const ProfilingBuffer& buffer) {
     ModelConfig config;
     State& s = config.state;
@@ -90,7 +90,7 @@ public:
     ModelConfig config = plain_config(buffer);
     Witness witness;
 
-    /// Made at the first request, with the `config` of that time.
+    /// The model; it is made at the first call, with the `config` of that time.
     Model& model() {
         if (!model_) {
             const Status status = config.check();
@@ -101,7 +101,7 @@ public:
     }
     Registers& regs() { return config.state.regs; }
 
-    /// Skips up to the next chosen member, and makes `op` that member; time passes to its end.
+    /// Skips to the next chosen member, and makes `op` that member; time advances to its end.
     void sample(Executed op) {
         op.cycle = cycle_;
         cycle_ += op.total_latency;

@@ -14,7 +14,7 @@
 
 namespace waymark::support {
 
-/// Gives every field of a row a value. Few different ones, so that rows of several answers meet.
+/// Gives every field of a row a value, from few different values, so that rows of several answers coincide.
 class AnyRow {
 public:
     AnyRow(synthetic::Random& random, const answers::Answers& a) : random_(random), a_(a) {}
@@ -41,7 +41,7 @@ public:
         const std::size_t size[answers::place_count] = {a_.images.size(),    a_.sources.size(),
                                                         a_.functions.size(), a_.inlined.size(),
                                                         a_.calls.size(),     a_.timeline.tracks.size()};
-        // A parent is an earlier row; the first row, which is being made, has none.
+        // A parent is an earlier row; the first row has none, since only the present row exists.
         std::size_t most = size[static_cast<std::size_t>(place)];
         if (name == "parent") most -= 1;
         value = most == 0 || (random_.below(4) == 0 && place != answers::IndexedTable::calls)
@@ -116,7 +116,7 @@ inline answers::Answers any_answers(std::uint64_t seed, std::uint32_t most_rows 
     for (answers::ImageRange& r : a.ranges) r.instructions = static_cast<std::uint32_t>(1 + (r.first ^ r.last) % 5);
     a.hides_others = random.below(4) == 0;
     answers::schema::fields(any, a.timeline.axis);
-    // A hash tells samples of one name apart, so no two have the same by chance.
+    // A hash distinguishes samples with the same name, so no two have the same hash by chance.
     if (random.half()) a.timeline.samples.clear();
     for (answers::TimelineSample& sample : a.timeline.samples) sample.contents = random();
     using answers::Column;

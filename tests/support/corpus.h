@@ -23,7 +23,7 @@ inline std::filesystem::path corpus_folder() {
 /// A file or folder of the corpus, such as "ptm/tc2"; the path may not exist.
 inline std::filesystem::path corpus_path(const std::string& name) { return corpus_folder() / name; }
 
-/// Why a test that needs `name` cannot run; empty if it can.
+/// The reason why a test that needs `name` cannot run; empty if it can.
 inline std::string corpus_absent(const std::string& name) {
     std::error_code error;
     if (std::filesystem::exists(corpus_path(name), error)) return {};
@@ -38,7 +38,7 @@ inline std::vector<std::uint8_t> read_file(const std::filesystem::path& path) {
 
 }  // namespace waymark::support
 
-/// First in a test that reads `name` from the corpus: skips it, saying why, where there is none.
+/// Comes first in a test that reads `name` from the corpus: without the corpus, skips the test with a message.
 #define WM_NEEDS_CORPUS(name)                                                                                     \
     do {                                                                                                          \
         if (const auto wm_why = ::waymark::support::corpus_absent(name); !wm_why.empty()) GTEST_SKIP() << wm_why; \

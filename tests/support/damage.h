@@ -1,4 +1,4 @@
-/// Damaged trace, and the flow that must be right again behind it.
+/// Damaged trace, and the flow that must be right again after the damage.
 #pragma once
 
 #include <algorithm>
@@ -46,8 +46,8 @@ inline Damage damage(const std::vector<std::uint8_t>& bytes, Random& random) {
     return d;
 }
 
-/// Flow from behind offset `from` on, each element with the context it ran in: it must be right again after a
-/// synchronisation. The VMID may stay unknown up to its packet. Whether time went back depends on earlier trace.
+/// Flow after offset `from`, each element with the context it ran in: it must be right again after a synchronisation.
+/// The VMID may stay unknown up to its packet. Whether time went back depends on earlier trace.
 inline std::vector<Element> flow_after(const std::vector<Element>& elements, std::uint64_t from, std::uint64_t add,
                                        std::uint64_t subtract) {
     std::vector<Element> out;

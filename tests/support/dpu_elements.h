@@ -68,7 +68,7 @@ private:
     dpu::Counters values_{};
 };
 
-/// A whole trace in a mode, of a task 5 in user state; A0 counts cycles. Counters wrap at once.
+/// A whole trace in one mode, of task 5 in user state; A0 counts cycles. Counters wrap at once.
 [[nodiscard]] inline analysis::DpuSetup dpu_setup(dpu::TraceMode mode) {
     analysis::DpuSetup s;
     s.mode = mode;

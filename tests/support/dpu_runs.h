@@ -24,7 +24,7 @@ constexpr std::uint32_t branch(std::uint32_t opcode, std::uint32_t from, std::ui
     return opcode | ((to - from - 8) >> 2 & 0xffffff);
 }
 
-/// Blocks of a function, one behind the other.
+/// Blocks of a function, one after the other in memory.
 enum Part : std::uint32_t { long_loop, short_loop, call, datum, system, leave, parts };
 inline constexpr std::array<std::uint32_t, parts> part_bytes{16, 8, 8, 8, 8, 8};
 constexpr std::uint32_t address_of(std::uint32_t function, std::uint32_t part) {
@@ -84,7 +84,7 @@ public:
             pieces_.back().push_back({words::thread_end});
         }
     }
-    /// `until`: the recording ends when the threads have run this share of their pieces, in percent.
+    /// `until`: the recording ends when the threads have run this share of their pieces, in per cent.
     void on(DpuRecorder& recorder, std::uint32_t until = 100) {
         recorder.definitions(definitions());
         std::size_t all = 0, executed = 0;
@@ -115,7 +115,7 @@ private:
         for (const std::uint32_t part : {long_loop, short_loop}) {
             const std::uint32_t times = 1 + below(7);
             for (std::uint32_t i = 0; i < times; ++i) to.push_back({block_of(f, part)});
-            if (times == 1) continue;  // such a run leaves nothing
+            if (times == 1) continue;  // such a run leaves no trace
             ++loops[last_of(f, part)].runs;
             loops[last_of(f, part)].iterations += times;
         }
@@ -124,9 +124,9 @@ private:
             ++calls[base_of(f + 1)];
             execute(to, f + 1);
         }
-        // Now and then more than the unit can hold.
+        // Sometimes more than the unit can hold.
         for (std::uint32_t n = chance(4) ? 60 + below(140) : 1; n != 0; --n) {
-            // Words with which the unit fills lines are data, too.
+            // Words with which the unit fills lines may also be data.
             const std::uint32_t value = chance(20)   ? 0xfff0aa01
                                         : chance(20) ? 0xfff0a001
                                                      : static_cast<std::uint32_t>(random_());

@@ -53,7 +53,8 @@ struct Element {
 /// One line, without a line end.
 [[nodiscard]] std::string to_text(const Element& element);
 
-/// The elements that are no ranges. Where ranges are counted, one with a count of 0 stands for all between two events.
+/// The elements that are no ranges. If ranges are counted, a range with a count of 0 stands for all ranges between two
+/// events.
 [[nodiscard]] std::vector<Element> events_of(std::vector<Element> elements);
 
 /// The first difference between two lists, with a few lines of each around it; empty if they are equal.

@@ -1,4 +1,4 @@
-/// Exceptions of a protocol that exists in tests alone.
+/// Exceptions of a protocol that exists only in tests.
 #pragma once
 
 #include <array>

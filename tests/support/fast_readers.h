@@ -1,5 +1,5 @@
-/// Compares readers for speed, protocol::RowSource and protocol::MessageCounter, with what a configuration's list and
-/// messages give.
+/// Compares readers for speed, protocol::RowSource and protocol::MessageCounter, with a configuration's list and
+/// messages.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -117,7 +117,7 @@ public:
 
 inline void expect_fast_readers_agree(const protocol::Configuration& configuration, Bytes bytes,
                                       const std::vector<Chunk>& chunks) {
-    // The stream is the buffer, or lies in one or two stretches of it.
+    // The stream is the buffer, or one or two stretches of the buffer.
     OffsetMap offsets;
     for (std::uint64_t part = 0; part < bytes.size() % 3; ++part)
         offsets.add(Offset{part * (bytes.size() / 2)}, Offset{0x1000 * (part + 1)});

@@ -37,7 +37,7 @@ struct HeadScore {
     std::map<follow::HeadOutcome, unsigned> outcomes;
     follow::Obstacles obstacles;
     double expected_wrong = 0;        ///< by the confidence stated
-    std::uint64_t wrong_if_sure = 0;  ///< at a confidence that prints as 1
+    std::uint64_t wrong_if_sure = 0;  ///< at a confidence that is printed as 1
     void print(const char* what) const {
         const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
         const auto share = [](std::uint64_t part, std::uint64_t of) {
@@ -64,8 +64,8 @@ inline std::uint64_t property_rounds() {
     return text != nullptr ? std::max(1UL, std::strtoul(text, nullptr, 10)) : 1;
 }
 
-/// Cuts `bytes` at `cuts` places chosen by `seed`, where each head is to be recovered: `recover(stream)` and
-/// `decode(head, stream, out)`. `truth`: the elements of the whole.
+/// Cuts `bytes` at `cuts` places chosen by `seed`, and recovers each head: `recover(stream)` and `decode(head, stream,
+/// out)`. `truth`: the elements of the whole.
 template <class Recover, class Decode>
 void cut_and_recover(Bytes bytes, const std::vector<Element>& truth, unsigned cuts, std::uint64_t seed,
                      HeadScore& score, Recover&& recover, Decode&& decode) {

@@ -47,7 +47,7 @@ struct FramedSource {
     coresight::TraceId id;
     Bytes bytes;
 };
-/// Both through the formatter, in turns of some bytes.
+/// Both through the formatter, in turns of several bytes.
 [[nodiscard]] std::vector<std::uint8_t> framed(std::array<FramedSource, 2> sources);
 
 inline constexpr const char* measured_streams = "bcdef";

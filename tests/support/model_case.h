@@ -1,5 +1,6 @@
-/// Random cases for the model of the macrocell: a program, an execution of it, and how the unit is programmed and made,
-/// all by the class of the configuration and a seed; the checks of each case; and the smallest case that still fails.
+/// Random cases for the model of the macrocell: a program, its execution, and the unit's programming and features, all
+/// determined by the class of the configuration and a seed; the checks of each case; and the smallest case that still
+/// fails.
 #pragma once
 
 #include <cstdint>
@@ -36,20 +37,21 @@ struct CaseName {
     std::vector<std::string> without{};  ///< the features switched off, by the names of simplifications()
 
     [[nodiscard]] std::string text() const;
-    /// Nothing if the text is no case.
+    /// nullopt if the text is no case.
     [[nodiscard]] static std::optional<CaseName> from_text(std::string_view text);
 };
 
-/// Configurations with one certain property, and random others; plain ones have no other.
+/// Configurations with one certain property, and otherwise random properties; plain ones have only that property.
 [[nodiscard]] std::vector<std::string_view> case_classes();
 [[nodiscard]] std::vector<std::string_view> simplifications();
 
-/// Cases up to this seed are long; those behind it short, so that many of them can be run.
+/// Cases up to this seed are long; later ones are short, so that many of them can be run.
 inline constexpr std::uint64_t long_cases = 12;
 
 [[nodiscard]] ModelCase make_case(const CaseName& name);
 
-/// Sets the comparators of TraceEnable to places in the program, as `ranges`, `starts` and `stops` of the case ask.
+/// Sets the comparators of TraceEnable to places in the program; `ranges`, `starts` and `stops` of the case are their
+/// numbers.
 void place_comparators(ModelCase& c, const Program& program);
 
 struct CaseTotals {
@@ -64,18 +66,18 @@ using Spoil = std::function<void(const ModelCase&, std::vector<std::uint8_t>&)>;
 /// empty if there is none.
 [[nodiscard]] std::string check_case(const ModelCase& c, CaseTotals& totals, const Spoil& spoil = {});
 
-/// Damages the trace of a case in several ways. Both decoders must agree on the rest, and behind the first A-sync they
-/// recognise all must be as without damage. Returns the first mistake.
+/// Damages the trace of a case in several ways. Both decoders must agree on the rest, and after the first A-sync that
+/// they recognise, all elements must be as without damage. Returns the first mistake.
 struct DamageTotals {
     std::uint64_t damaged = 0, recovered = 0, late = 0;  ///< late: the first A-sync was not recognised
 };
 [[nodiscard]] std::string check_damage(const ModelCase& c, std::uint64_t seed, DamageTotals& totals);
 
-/// The smallest case made from `name` that still fails: fewer steps, a smaller program, and everything switched off
-/// without which it fails too. `name` must fail.
+/// The smallest case made from `name` that still fails: fewer steps, a smaller program, and without every feature that
+/// the failure does not need. `name` must fail.
 [[nodiscard]] CaseName minimised(CaseName name, const std::function<bool(const CaseName&)>& fails);
 
-/// The configuration for decoders that fits the choices; where any reading is right, `other`.
+/// The configuration for decoders that fits the choices; if any configuration is right, `other`.
 [[nodiscard]] pft::Config reading(const pft::ModelConfig& model, bool other);
 
 /// Zero bits before each one bit, bytes least significant bit first, outside A-syncs (docs/spec/pft.md, 5.7, 2).

@@ -1,5 +1,5 @@
-/// Drives the model of the macrocell with an invented execution, and writes down the expected result of decoders. Of
-/// the model it asks only for facts that hardware alone decides: the losses of a full FIFO.
+/// Drives the model of the macrocell with an invented execution, and writes down the expected result of decoders. It
+/// asks the model only for facts that hardware alone decides: the losses of a full FIFO.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ namespace waymark::synthetic {
 
 struct ModelDriverOptions {
     std::uint64_t seed = 1;
-    /// Address ranges [first, second) of TraceEnable, which the registers hold too; empty: everything.
+    /// Address ranges [first, second) of TraceEnable, which the registers contain too; empty: everything.
     std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges{};
     bool exclude = true;
-    /// Addresses of the start and stop comparators, which the registers hold too; both empty: TraceEnable needs
+    /// Addresses of the start and stop comparators, which the registers contain too; both empty: TraceEnable needs
     /// none.
     std::vector<std::uint64_t> start_at{}, stop_at{};
     pft::Authentication authentication{};
-    /// In 10 000 events. Stops: of the Programming bit, set for a while. Inputs: external inputs 2 and 3.
+    /// In 10 000 events. Stops: the Programming bit is set for a while. Inputs: external inputs 2 and 3.
     std::uint32_t sync_requests = 0, waits = 0, clock_changes = 0, flushes = 0, stops = 0, authentication_changes = 0;
     std::uint32_t input_changes = 0;
 };
@@ -50,9 +50,9 @@ public:
     /// The first unexpected result, if there was one.
     [[nodiscard]] const std::string& wrong() const { return wrong_; }
     [[nodiscard]] const pft::Model& model() const { return model_; }
-    /// How many triggers there may be at most, if they are external input 3.
+    /// Maximum number of triggers, if external input 3 causes them.
     [[nodiscard]] std::uint64_t most_triggers() const;
-    /// Something happened when the timestamp bus showed this.
+    /// An event occurred when the timestamp bus had this value.
     [[nodiscard]] bool knows_time(std::uint64_t ticks) const { return times_.contains(ticks); }
 
 private:

@@ -1,5 +1,5 @@
-/// Paths that decoders remember (follow/paths.h), forced to be rare, or frequent and displaced all the time, or in
-/// turns with none.
+/// Paths that decoders remember (follow/paths.h), forced to be rare, or frequent and constantly displaced, or
+/// alternately absent.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace waymark::synthetic {
 
-/// The next decoders keep paths in another way than those before, in turn through all ways.
+/// The next decoders keep paths in another way than the decoders before, in turn through all ways.
 inline void vary_paths() {
     static constexpr std::array<follow::PathOptions, 7> all{{{.log2_size = 11, .eager = true},
                                                              {.log2_size = 1, .eager = true},
@@ -30,7 +30,7 @@ inline void vary_paths() {
 /// Targets of indirect branches and their counts: by the addresses of branch and target.
 using Ways = std::map<std::array<std::uint64_t, 4>, std::uint64_t>;
 
-/// Counted by a decoder that keeps paths in that way.
+/// Counts from a decoder that keeps paths in this way.
 template <class Decoder, class Config>
 [[nodiscard]] Ways ways_with(const follow::PathOptions& paths, Bytes bytes, const Config& config,
                              const isa::CodeReader& code) {

@@ -66,7 +66,7 @@ protected:
         w_.auxtrace_info(cs_etm_info({etmv4_block(0), etmv4_block(1)}));
     }
 
-    /// An ELF file with this code, which ends with `last`: by default it branches to its own beginning.
+    /// An ELF file with this code, followed by `last`: by default a branch to the code's own beginning.
     std::string program(const std::string& name, unsigned nops, std::uint32_t last = 0) {
         TinyElf elf;
         elf.is_64 = true;
@@ -138,7 +138,7 @@ protected:
         std::ofstream(folder_.path() / name, std::ios::binary)
             .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     }
-    /// A problem of the session says that.
+    /// Whether a problem of the session contains the text.
     static bool says(const Session& session, const std::string& words) {
         return std::any_of(session.problems.begin(), session.problems.end(),
                            [&](const capture::Problem& p) { return p.message.find(words) != std::string::npos; });

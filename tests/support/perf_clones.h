@@ -1,5 +1,5 @@
-/// Large perf.data files from small ones: a file with CoreSight trace as if many processes had run the same as one, or
-/// as if it had run again and again.
+/// Large perf.data files from small ones: a file with CoreSight trace as if many processes had run the same program, or
+/// as if it had run repeatedly.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 namespace waymark::support {
 
 struct PerfClones {
-    unsigned processes = 1;  ///< of each; they take turns after each AUX range
-    unsigned more_maps = 0;  ///< of each clone: its first file again, at addresses that no other has
-    unsigned times = 1;      ///< the trace of all of them again
+    unsigned processes = 1;  ///< number for each process; they take turns after each AUX range
+    unsigned more_maps = 0;  ///< number for each clone: its first file again, at addresses that no other clone has
+    unsigned times = 1;      ///< number of repetitions of the whole trace
 };
 
 /// Writes the file to `out`; returns the bytes to write over its front. With several processes, formatted trace becomes

@@ -20,7 +20,7 @@ struct PerfBytes {
     std::uint64_t data_end = 0;
 };
 
-/// The events of a session of `perf record -e arm_spe//`: the unit's own event, and the one for the other records.
+/// The events of a session of `perf record -e arm_spe//`: the unit's own event, and the event for other records.
 inline std::vector<capture::perf::Attr> spe_attrs() {
     using namespace capture::perf;
     constexpr std::uint64_t fields =
@@ -46,7 +46,7 @@ inline std::vector<capture::perf::Attr> spe_attrs() {
     return {spe, dummy};
 }
 
-/// Two CPUs, three processes, a kernel; AUXTRACE pieces that follow one another and pieces that do not.
+/// Two CPUs, three processes, a kernel; AUXTRACE pieces that are adjacent and pieces that are not.
 inline PerfBytes small_perf_file(capture::perf::PerfWriter::Form form) {
     using namespace capture::perf;
     PerfBytes out;
@@ -151,8 +151,8 @@ inline PerfBytes small_perf_file(capture::perf::PerfWriter::Form form) {
     return out;
 }
 
-/// A pipe-mode file whose records, but for AUXTRACE and what perf makes itself, are packed into records of `type` by
-/// `piece` bytes.
+/// A pipe-mode file whose records, except for AUXTRACE and records that perf makes itself, are packed into records of
+/// `type` by `piece` bytes.
 inline std::vector<std::uint8_t> compress_records(const std::vector<std::uint8_t>& pipe, capture::perf::Type type,
                                                   std::size_t piece) {
     std::vector<std::uint8_t> out(pipe.begin(), pipe.begin() + 16), waiting;

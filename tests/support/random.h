@@ -29,7 +29,7 @@ private:
     std::uint64_t state_;
 };
 
-/// One of a list.
+/// One element of a list.
 template <class T, std::size_t N>
 const T& pick(Random& random, const T (&list)[N]) {
     return list[random.below(N)];

@@ -10,7 +10,8 @@ namespace waymark {
 struct RunCounts {
     std::uint64_t instructions{};
     std::map<std::uint64_t, std::uint64_t> times{};  ///< executions, by address
-    /// Of every conditional branch, and maybe of other waypoints: how often taken, and how often not, by address.
+    /// For every conditional branch, and possibly other waypoints: how often it was taken, and how often not, by
+    /// address.
     std::map<std::uint64_t, std::array<std::uint64_t, 2>> directions{};
 
     void ran(std::uint64_t address) {

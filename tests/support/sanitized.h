@@ -1,5 +1,5 @@
-/// How thorough a test is. Sanitizers make a sweep over random inputs ten times slower, and find most mistakes in the
-/// first few inputs: the sweep is shorter with them, and full where the same test is built optimised.
+/// How thorough a test is. With sanitizers a sweep over random inputs is ten times slower, and finds most mistakes in
+/// the first few inputs: so it is shorter with sanitizers, and full in an optimised build of the same test.
 #pragma once
 
 #if defined(__has_feature)

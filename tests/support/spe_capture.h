@@ -1,4 +1,4 @@
-/// Captures of sampled operations for tests: samples by hand → a perf.data file.
+/// Captures of sampled operations for tests: handwritten samples → a perf.data file.
 #pragma once
 
 #include <algorithm>
@@ -60,7 +60,7 @@ struct SpeFile {
     std::uint64_t collision_cpu = ~std::uint64_t{0};
     std::uint64_t config = 0x300010007, config1 = 0, config2 = 0;  ///< loads and stores, jitter
     bool info = true;
-    unsigned switches = 0;  ///< more of them on CPU 0, to 78 and back to 77, a microsecond apart
+    unsigned switches = 0;  ///< further switches on CPU 0, to 78 and back to 77, a microsecond apart
 
     /// Threads 77 and 78 of process 77, /usr/bin/server at 0x400000, thread 77 on CPU 0 and 78 on CPU 1 from the start.
     [[nodiscard]] std::vector<std::uint8_t> build() const {
@@ -104,7 +104,7 @@ struct SpeFile {
         for (const auto& [cpu, trace] : traces) {
             const std::size_t piece = std::max<std::size_t>(1, trace.size() / pieces);
             for (std::size_t at = 0; at < trace.size();) {
-                // The last piece takes what the division leaves.
+                // The last piece takes the remainder of the division.
                 const std::size_t bytes = trace.size() - at < 2 * piece ? trace.size() - at : piece;
                 Chunk c;
                 c.cpu = c.index = cpu;

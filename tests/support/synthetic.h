@@ -39,7 +39,8 @@ struct ProgramOptions {
     unsigned blocks = 300;           ///< approximate number
     unsigned sections = 3;           ///< of code, beside the sections of the vectors
     bool tee = false;                ///< some ThumbEE functions
-    unsigned t32_functions = 4;      ///< number in Thumb of every 8 functions in ARM or Thumb; handlers are of both
+    unsigned t32_functions = 4;      ///< number of T32 functions among every 8 functions in ARM or Thumb; handlers are
+                                     ///< of both kinds
     bool barrier_waypoints = false;  ///< Config::barrier_waypoints: DMB and DSB end blocks
     bool a32_eret = true;            ///< the A32 ERET occurs
     bool blx_may_fail = true;        ///< a T32 BLX to an address may stand in an IT block
@@ -49,10 +50,10 @@ struct ProgramOptions {
 /// Where execution continues after the waypoint instruction of a block, beyond flow::Block.
 enum class Going : std::uint8_t {
     direct,         ///< to `target`
-    call,           ///< to `target`, and returns behind the block
-    call_anywhere,  ///< to any function start, and returns behind the block
+    call,           ///< to `target`, and returns to the instruction after the block
+    call_anywhere,  ///< to any function start, and returns to the instruction after the block
     jump_anywhere,  ///< to any function start
-    jump_exchange,  ///< the same, or to Jazelle
+    jump_exchange,  ///< to any function start, or to Jazelle
     jump_same_isa,  ///< to any function start in the same instruction set
     jump_near,      ///< to a block of the same function, in the same instruction set
     function_return,
@@ -69,7 +70,7 @@ struct ProgramBlock {
     std::uint32_t trap = none;   ///< index of an instruction in it that raises `trap_number`
     std::uint8_t trap_number{};
     Going going{};
-    bool may_fail{};  ///< the waypoint instruction can fail: a block lies behind it
+    bool may_fail{};  ///< the waypoint instruction can fail: a block follows it
     static constexpr std::uint32_t none = 0xffffffff;
 };
 
@@ -80,7 +81,7 @@ struct ProgramFunction {
 
 struct Program {
     Memory memory;
-    std::vector<ProgramBlock> blocks;  ///< in one function: one behind the other in memory
+    std::vector<ProgramBlock> blocks;  ///< in one function: one after the other in memory
     std::vector<ProgramFunction> functions;
     std::vector<std::uint8_t> sizes;       ///< of every instruction of every block
     std::vector<std::uint32_t> by_isa[3];  ///< functions that start in A32, T32, ThumbEE

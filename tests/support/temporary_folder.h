@@ -1,4 +1,4 @@
-/// A folder for the files a test writes: gone when the test ends, unless it failed.
+/// A folder for files that a test writes: it is removed when the test ends, unless the test failed.
 #pragma once
 
 #include <stdlib.h>

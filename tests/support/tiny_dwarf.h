@@ -20,7 +20,7 @@ public:
         stretches_.push_back({address, bytes, next_line_});
         next_line_ += static_cast<std::uint32_t>(bytes / step_);
     }
-    /// Of the instruction at an address; 0: there is none.
+    /// The line of the instruction at an address; 0: there is none.
     [[nodiscard]] std::uint32_t line_of(std::uint64_t address) const {
         for (const Stretch& s : stretches_)
             if (address - s.address < s.bytes)
@@ -63,7 +63,7 @@ private:
         out.insert(out.end(), value.begin(), value.end());
         out.push_back(0);
     }
-    /// Behind a length field.
+    /// Appends contents after a length field.
     static void append(Out& out, const Out& contents) {
         number(out, contents.size(), 4);
         out.insert(out.end(), contents.begin(), contents.end());
@@ -94,7 +94,7 @@ private:
         out.push_back(3);  // advance_line, which takes a signed number: one byte more keeps the sign
         number_sleb(out, s.first_line - 1);
         out.push_back(1);  // copy
-        // Special opcodes: one step of addresses and one line on.
+        // Special opcodes: each advances the address by one step and the line by one.
         for (std::uint64_t at = step_; at < s.bytes; at += step_) out.push_back(14);
         out.push_back(2);  // advance_pc
         uleb(out, 1);

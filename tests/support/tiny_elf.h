@@ -1,4 +1,4 @@
-/// Small ELF files made by hand, so tests need no compiler and damage can be aimed.
+/// Small handmade ELF files, so that tests need no compiler and damage can be placed exactly.
 #pragma once
 
 #include <elf.h>

@@ -52,10 +52,10 @@ public:
     virtual ~Execution() = default;
     virtual void waypoint(const Executed& executed) = 0;
     virtual void exception(const Interrupted& interrupted) = 0;
-    /// The values from the instruction after the last waypoint on.
+    /// The values that apply after the last waypoint.
     virtual void context_id(std::uint32_t value) = 0;
     virtual void vmid(std::uint8_t value) = 0;
-    /// TraceEnable, beside address ranges; takes effect at the next waypoint.
+    /// TraceEnable, in addition to address ranges; takes effect at the next waypoint.
     virtual void enable(bool on) = 0;
     /// The FIFO is full: the next `waypoints` waypoints and exceptions are lost.
     virtual void overflow(unsigned waypoints) = 0;
@@ -76,7 +76,7 @@ struct TraceWriterOptions {
     bool keep_truth = true;   ///< false: bytes and `range_truth` only, for benchmarks
 };
 
-/// The ranges of an execution in three numbers, as flow::Summary counts them; known without keeping the ranges.
+/// The ranges of an execution in three numbers, like those of flow::Summary; known without keeping the ranges.
 struct RangeTruth {
     std::uint64_t ranges = 0, instructions = 0;
     ExecutedHash hash;
@@ -85,7 +85,7 @@ struct RangeTruth {
 /// An I-sync, and the last A-sync before it.
 struct SyncPoint {
     std::uint64_t async{}, isync{};  ///< offsets
-    bool own_async{};                ///< the A-sync came after the I-sync before this one
+    bool own_async{};                ///< the A-sync came after the preceding I-sync
 };
 
 class TraceWriter final : public Execution {
@@ -163,7 +163,7 @@ private:
     std::vector<SyncPoint> syncs_;
     std::uint64_t traced_count_ = 0;
 
-    // The core, whether traced or not.
+    // The state of the core, whether traced or not.
     bool ns_ = false, hyp_ = false, enabled_ = true;
     std::uint32_t context_id_ = 0;
     std::uint8_t vmid_ = 0;

@@ -62,7 +62,7 @@ public:
     [[nodiscard]] isa::Space view(const isa::Space& space) const override;
 };
 
-/// The parts of a stream between which `reset` stands.
+/// The parts of a stream, separated by `reset`.
 using WmtStream = std::vector<std::vector<std::uint8_t>>;
 
 struct Wmt {

@@ -296,7 +296,7 @@ private:
         Clock clock;
         std::uint64_t roots_found = 0;
         std::vector<Segment> segments;
-        std::vector<Aside> aside;  ///< the one that was left first comes first
+        std::vector<Aside> aside;  ///< in the order in which they were left
         std::size_t frames_aside = 0;
         bool aside_given_up = false;  ///< frames were dropped for lack of room
 
@@ -433,7 +433,7 @@ private:
     Work total_, stray_;  // `stray_`: work outside of known code
     LeftOut left_out_;
     std::vector<CarriedCall> carried_;
-    std::set<flow::ExceptionType> kept_exceptions_;  // what frames that were taken up point to
+    std::set<flow::ExceptionType> kept_exceptions_;  // exceptions to which frames taken up from other stacks point
     std::uint64_t serials_ = 0;
     const FlowCounts* counts_ = nullptr;  // the counts in which ways of frames are numbered
     KnownRepeats repeats_;

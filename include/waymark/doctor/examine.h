@@ -139,7 +139,7 @@ struct ExaminationReport {
 struct Decoded {
     flow::Totals totals;
     std::uint64_t contradictions{};
-    std::uint64_t messages{}, damages{};  ///< of sources with messages; stretches of bytes that are none
+    std::uint64_t messages{}, damages{};  ///< messages, and stretches of bytes that are no messages
 };
 /// Decodes a whole folder from write_inferred. Errors: the folder cannot be read.
 [[nodiscard]] Result<Decoded> decode_written(const std::filesystem::path& folder);

@@ -107,7 +107,7 @@ struct MappedImage {
 inline constexpr std::uint64_t page_bytes = 4096, word_bytes = 4;
 struct Grid {
     std::uint64_t granule = word_bytes;  ///< pages for an ELF file, whose segments are mapped; words for a raw dump
-    std::uint64_t given{};               ///< shift at which the image is already
+    std::uint64_t given{};               ///< load address that the argument gives; 0: none
 };
 [[nodiscard]] Grid grid_of(const std::string& argument);
 

@@ -114,7 +114,7 @@ struct ExceptionTaken {
     std::uint32_t type{};  ///< section 9
     /// The preferred return address; nullopt: the instruction that would have been next.
     std::optional<isa::Place> back{};
-    /// Where execution continues; nullopt: at an unknown, untraced place, up to discontinuity().
+    /// Where execution continues; nullopt: at an unknown, untraced place, until discontinuity() is called.
     std::optional<isa::Place> handler{};
     std::uint64_t cycle{};
 };
