@@ -311,6 +311,7 @@ Taken Buffers::choose_reading(const Buffer& buffer, BufferSample& sample, Examin
     Taken taken = choice.choose(buffer, sample, out);
     // Any bytes contain packets of an ITM, but syncs do not occur by chance.
     const bool known = choice.recognised_bytes(taken) != 0;
+    if (known && leave_rest_out(buffer, sample, out, taken)) taken = FramingChoice::frames(sample);
     if (!may_replace(sample, out) || (known && !has_turned_syncs(sample.pieces.front().bytes))) {
         name_head(buffer, sample, out, taken);
         return taken;

@@ -146,6 +146,8 @@ private:
     void take_half_syncs_out(const capture::Buffer& buffer, BufferSample& sample, ExaminedBuffer& out);
     [[nodiscard]] std::optional<Taken> take_frames_without_ids(const capture::Buffer& buffer, BufferSample& sample,
                                                                ExaminedBuffer& out);
+    [[nodiscard]] bool leave_rest_out(const capture::Buffer& buffer, BufferSample& sample, ExaminedBuffer& out,
+                                      const Taken& taken);
     void name_head(const capture::Buffer& buffer, BufferSample& sample, ExaminedBuffer& out, Taken& taken);
     [[nodiscard]] Taken choose_reading(const capture::Buffer& buffer, BufferSample& sample, ExaminedBuffer& out);
     void report_frames(const capture::Buffer& buffer, ExaminedBuffer& out, const Taken& taken);

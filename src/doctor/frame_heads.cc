@@ -1,8 +1,11 @@
-// Frames without what a reader begins with: full syncs, or an ID before the data.
+// The two ends of frames: what a reader begins with, full syncs or an ID before the data; and memory behind the last
+// frame.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 #include "contents.h"
 #include "examination.h"
@@ -36,7 +39,75 @@ std::uint64_t size_of(const std::vector<Stretch>& stretches) {
     return sum;
 }
 
+using KnownIds = std::array<bool, coresight::trace_ids>;
+
+/// Whether the frame names a source that is not known, or an ID that no source has. Triggers and padding are known.
+bool names_a_stranger(Bytes frame, const KnownIds& known) {
+    for (std::size_t i = 0; i + 1 < coresight::frame_bytes; i += 2)
+        if ((frame[i] & 1U) != 0 && !known[frame[i] >> 1]) return true;
+    return false;
+}
+
+/// Where the frames end and other bytes begin, which name other sources in nearly every frame, however the frames are
+/// aligned; nullopt if the frames do not end like this.
+std::optional<std::size_t> end_of_frames(Bytes bytes, const KnownIds& known) {
+    constexpr std::size_t frame_bytes = coresight::frame_bytes, least_frames = 16;
+    const std::size_t frames = bytes.size() / frame_bytes;
+    // Nine in ten of the frames behind the place.
+    const auto mostly = [](std::size_t strangers, std::size_t all) { return strangers * 10 >= all * 9; };
+    std::optional<std::size_t> begin;
+    for (std::size_t n = frames, strangers = 0; n-- > 0;) {
+        const bool stranger = names_a_stranger(bytes.subspan(n * frame_bytes, frame_bytes), known);
+        strangers += stranger ? 1U : 0U;
+        if (stranger && mostly(strangers, frames - n)) begin = n;
+    }
+    if (!begin || *begin == 0 || frames - *begin < least_frames) return std::nullopt;
+    // Where bytes are missing, frames go on at another alignment.
+    const Bytes rest = bytes.subspan(*begin * frame_bytes);
+    for (std::size_t skip = 1; skip < frame_bytes; ++skip) {
+        std::size_t strangers = 0, all = 0;
+        for (std::size_t at = skip; at + frame_bytes <= rest.size(); at += frame_bytes, ++all)
+            strangers += names_a_stranger(rest.subspan(at, frame_bytes), known) ? 1U : 0U;
+        if (!mostly(strangers, all)) return std::nullopt;
+    }
+    return *begin * frame_bytes;
+}
+
 }  // namespace
+
+/// Leaves out the end of a buffer whose bytes are no frames, as in a memory that the sink did not fill. Returns true if
+/// the sample has become shorter.
+bool Buffers::leave_rest_out(const Buffer& buffer, BufferSample& sample, ExaminedBuffer& out, const Taken& taken) {
+    if (out.format != Buffer::Format::coresight || !sample.whole() || sample.pieces.size() != 1) return false;
+    if (taken.frames.fsyncs != 0 || taken.frames.hsyncs != 0)
+        return false;  // of a port, whose file ends with its trace
+    KnownIds known{};
+    known[0] = known[coresight::trigger_id.value] = known[coresight::flush_id.value] = true;
+    for (unsigned n = 1; n < coresight::trace_ids; ++n)
+        if (coresight::is_source({static_cast<std::uint8_t>(n)}) && !taken.by_id[n].empty())
+            known[n] = identify(taken.by_id[n]).protocol != nullptr;
+    const std::vector<std::uint8_t>& bytes = sample.pieces.front().bytes;
+    const auto frames = end_of_frames(Bytes(bytes).subspan(out.skipped), known);
+    if (!frames) return false;
+    const std::size_t end = out.skipped + *frames;
+    const bool replaces = may_replace(sample, out);
+    add_finding(
+        {Severity::warning,
+         "no-frames",
+         buffer.name,
+         {},
+         Offset{end},
+         fmt::format("the last {} are no frames: nearly each would name a source that the {} before do not have",
+                     bytes_text(bytes.size() - end), bytes_text(end)),
+         "frames up to the end, or zeros",
+         "the sink did not write this part of its memory, which has its contents from power-up or from before",
+         replaces
+             ? "nothing; these bytes are left out, by --write-snapshot DIR too"
+             : fmt::format("cut the file after {}; other commands take the rest for damaged frames", bytes_text(end))});
+    if (!replaces) return false;
+    replace({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(end)}, sample, out);
+    return true;
+}
 
 /// Leaves out the end of a buffer that no unit wrote. The packets of one source may repeat for long, those in frames
 /// may not.

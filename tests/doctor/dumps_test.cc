@@ -195,6 +195,33 @@ TEST_F(Dumps, AHoleOfZerosLeavesTheProtocolRecognised) {
     EXPECT_NE(finding(report, "damaged-packets"), nullptr);
 }
 
+// Memory that a sink did not fill has random contents from power-up.
+TEST_F(Dumps, WhatStandsBehindTheLastFrameIsNoTrace) {
+    FileBytesOf frames;
+    coresight::Formatter formatter(frames);
+    const FileBytesOf trace = itm_stream(1, 200);
+    for (std::size_t at = 0; at + 20 <= trace.size(); at += 20) formatter.add({0x20}, Bytes(trace).subspan(at, 20));
+    frames.resize(frames.size() / coresight::frame_bytes * coresight::frame_bytes);
+    std::mt19937 random(5);
+    FileBytesOf rest(1500);
+    for (std::uint8_t& byte : rest) byte = static_cast<std::uint8_t>(random());
+    const ExaminationReport report = examined(joined(frames, rest));
+    const CaptureFinding* const found = finding(report, "no-frames");
+    ASSERT_NE(found, nullptr);
+    // A frame of random bytes may by chance name no other source.
+    EXPECT_LE(found->offset.value_or(Offset{}).value - frames.size(), 2 * coresight::frame_bytes);
+    ASSERT_EQ(report.sources.size(), 1U);
+    EXPECT_EQ(report.sources.front().trace_id, TraceId{0x20});
+    EXPECT_EQ(finding(report, "reserved-id"), nullptr);
+    EXPECT_EQ(finding(report, "damaged-frames"), nullptr);
+    EXPECT_TRUE(report.account.empty() || finding(report, "damaged-packets") == nullptr);
+    // A byte that is missing only moves the frames behind it.
+    FileBytesOf moved = frames;
+    moved.erase(moved.begin() + static_cast<std::ptrdiff_t>(moved.size() / 2));
+    EXPECT_EQ(finding(examined(moved), "no-frames"), nullptr);
+    EXPECT_EQ(finding(examined(frames), "no-frames"), nullptr);
+}
+
 TEST_F(Dumps, FramesWithoutAnyIdAreOfOneSource) {
     const FileBytesOf stream = itm_stream(1, 300), frames = frames_without_ids(stream);
     for (const std::size_t skip : {0U, 4U, 5U, 15U}) {
