@@ -28,7 +28,7 @@ export function ExceptionsView(props: ViewProps) {
     const number: Column = { id: "number", name: "Number", number: true, width: "80px", value: (i) => exceptions[i]!.number };
     const columns = useMemo<Column[]>(
         () => [
-            { id: "name", name: "Exception", width: "minmax(120px, 2fr)", value: (i) => exceptions[i]!.name },
+            { id: "name", name: "Exception", width: "minmax(180px, 2fr)", value: (i) => exceptions[i]!.name },
             ...(numbered ? [number] : []),
             { id: "times", name: "Taken", number: true, width: "80px", value: (i) => exceptions[i]!.times },
             { id: "nested", name: "Nested", title: "Taken while another was handled", number: true, width: "80px", value: (i) => exceptions[i]!.nested },
