@@ -251,6 +251,23 @@ private:
                                 source.name, source.trace_id->value, id_register(source)));
     }
 
+    /// The code of mapped files, which are opened when it is first needed: a capture usually has all the code that ran.
+    static image::MemoryMap::Ask beyond_dumps(std::vector<std::pair<std::filesystem::path, std::uint64_t>> files) {
+        auto code = std::make_shared<std::optional<image::MemoryMap>>();
+        return
+            [code, files = std::move(files)](Address address, const isa::Space& space, std::span<std::uint8_t> into) {
+                if (!*code) {
+                    code->emplace();
+                    // A file that cannot be read has no code here; the lists of all code say why.
+                    for (const auto& [path, bias] : files) static_cast<void>((*code)->add_elf(path, bias));
+                }
+                const Bytes known = (*code)->at(address, space).bytes;
+                const std::size_t size = std::min(known.size(), into.size());
+                std::copy_n(known.begin(), size, into.begin());
+                return size;
+            };
+    }
+
     /// The dumps that a core sees, then the images of the options. A source without a known core sees the dumps of all
     /// cores.
     Result<std::shared_ptr<const image::MemoryMap>> memory_of(const std::string& core, const std::string& source) {
@@ -262,10 +279,13 @@ private:
         if (session_.capture.x86_64) map->accept(image::Machines::arm_and_x86_64);
         if (options_.ask) map->ask_beyond(options_.ask);
         const image::AddressOf outside = [this](const std::string& name) { return names_.kernel_function(name); };
-        if (options_.code_of_files || session_.capture.spaces)
+        if (options_.code_of_files || session_.capture.spaces) {
             for (const auto& [path, bias] : names_.code_files(source))
                 if (const auto added = map->add_elf(path, bias, {}, {}, outside); !added)
                     problem({}, added.error().message);
+        } else if (auto files = names_.code_files(source); !options_.ask && !files.empty()) {
+            map->ask_beyond(beyond_dumps(std::move(files)));
+        }
         add_dumps(*map, core);
         for (const std::string& text : options_.images) {
             WM_ASSIGN_OR_RETURN(const image::ImageArgument argument, image::parse_image_argument(text));

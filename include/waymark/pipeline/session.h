@@ -69,8 +69,8 @@ struct SessionOptions {
     /// Where to search for the files that were mapped. A file of `images` or `symbols` that was mapped is placed at its
     /// mapping.
     image::FileSearch files{};
-    /// Whether to use the code of mapped files too, if they are found with the right build ID. It lies below the
-    /// capture's memory, which may contain only the pages that ran.
+    /// Whether the memory has all code of mapped files that are found with the right build ID, and lists it. It lies
+    /// below the capture's memory, which may contain only the pages that ran. Otherwise it has what execution needs.
     bool code_of_files = false;
     /// Code in memory, at its addresses; added after the images.
     std::vector<std::pair<Address, std::vector<std::uint8_t>>> code{};
