@@ -127,8 +127,8 @@ EventText describe(const flow::What& what, const pipeline::StreamInfo& stream) {
                     known_cycles(e.cycles)};
             } else if constexpr (std::is_same_v<T, flow::Exception>) {
                 // Trace without exception numbers has separate types for exceptions that a vector table does not
-                // contain.
-                constexpr std::uint32_t last_number = 495;
+                // contain. Numbers of other trace have ten bits at most.
+                constexpr std::uint32_t last_number = 1023;
                 const bool numbered = e.type->number <= last_number;
                 std::string sentence = fmt::format(
                     "exception {}: {}", numbered ? std::to_string(e.type->number) : "(number unknown)", e.type->name);

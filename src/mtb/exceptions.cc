@@ -31,10 +31,11 @@ constexpr std::array<ExceptionType, most_vectors> types = [] {
     row(15, ExceptionClass::sys_tick, "SysTick");
     return rows;
 }();
-// Exceptions of which the kind is not certain; their numbers do not exist in the architecture.
-constexpr ExceptionType several{most_vectors, ExceptionClass::other, "one of several exceptions with this handler"};
-constexpr ExceptionType unlisted{most_vectors + 1, ExceptionClass::other, "exception or debugger"};
-constexpr ExceptionType in_lockup{most_vectors + 2, ExceptionClass::lockup, "lockup"};
+// Exceptions of which the kind is not certain; no trace unit sends their numbers, which have ten bits at most.
+constexpr std::uint32_t first_other = 1024;
+constexpr ExceptionType several{first_other, ExceptionClass::other, "one of several exceptions with this handler"};
+constexpr ExceptionType unlisted{first_other + 1, ExceptionClass::other, "exception or debugger"};
+constexpr ExceptionType in_lockup{first_other + 2, ExceptionClass::lockup, "lockup"};
 
 }  // namespace
 

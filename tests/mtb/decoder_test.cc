@@ -331,7 +331,7 @@ TEST(MtbDecoder, FollowsBranchesExceptionsAndReturns) {
               "trace on exception 15 before 0x60 0x40..0x50T exception return exception 14 0x50..0x58T ");
     // Several vectors with one handler; a place that is no handler; lockup.
     EXPECT_EQ(flow_of({{0x6a, 0x60}, {0x61, 0x58}, {0x59, 0x68}, {0x69, 0xfffffffe}, {0x6a, 0x60}}),
-              "trace on exception 496 before 0x60 exception 497 before 0x58 exception 498 before 0x68 ");
+              "trace on exception 1024 before 0x60 exception 1025 before 0x58 exception 1026 before 0x68 ");
     // A Cortex-M33 has a packet for an ISB, whose destination is the next instruction.
     EXPECT_EQ(flow_of({{0x6a, 0x60}, {0x64, 0x68}, {0x6a, 0x60}}), "trace on 0x60..0x64 0x64..0x68T 0x68..0x6cT ");
     // Any instruction can have a packet.
@@ -374,7 +374,7 @@ TEST(MtbDecoder, ReportsWhatContradicts) {
         flow_of({{0x6a, 0x40}, {0x4e, 0xfffffff8}, {0x68, 0x60}}),
         "trace on 0x40..0x50T [" + std::string(flow::name(flow::Conflict::address_disagrees)) + "] exception return ");
     // A jump to unknown memory, and the fault there.
-    EXPECT_EQ(flow_of({{0x4e, 0xbf00de4c}, {0xbf00de4d, 0x58}}), "trace on exception 496 before 0xbf00de4c ");
+    EXPECT_EQ(flow_of({{0x4e, 0xbf00de4c}, {0xbf00de4d, 0x58}}), "trace on exception 1024 before 0xbf00de4c ");
 }
 
 }  // namespace
