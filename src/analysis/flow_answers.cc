@@ -92,7 +92,9 @@ void fill_exceptions(FlowFunctions& functions) {
 void fill_levels(FlowFunctions& functions) {
     std::map<ExecutionLevel, LevelSum> sums;
     for (const FlowStream& s : functions.streams())
-        for (const auto& [level, sum] : s.sink->calls().levels().sums()) {
+        for (const auto& [traced, sum] : s.sink->calls().levels().sums()) {
+            ExecutionLevel level = traced;
+            level.m_profile = s.m_profile;
             sums[level].work += sum.work;
             sums[level].entered += sum.entered;
         }

@@ -8,7 +8,12 @@
 namespace waymark::analysis {
 
 ExecutionLevel level_of(const flow::Context& context) {
-    return {context.security(), context.el, context.hyp && !context.el, context.aarch64};
+    return {context.security(), context.el, context.hyp && !context.el, context.aarch64, false};
+}
+
+std::string level_text(std::uint8_t el, bool m_profile) {
+    if (m_profile) return el == 0 ? "Thread mode" : "Handler mode";
+    return fmt::format("EL{}", el);
 }
 
 void FlowLevels::close(const Work& done) {
@@ -49,7 +54,7 @@ std::vector<answers::LevelRow> level_rows(const std::map<ExecutionLevel, LevelSu
     std::vector<answers::LevelRow> rows;
     for (const auto& [level, sum] : sums) {
         answers::LevelRow row{.security = std::string(securities[static_cast<unsigned>(level.security)]),
-                              .level = level.el    ? fmt::format("EL{}", *level.el)
+                              .level = level.el    ? level_text(*level.el, level.m_profile)
                                        : level.hyp ? "Hyp"
                                                    : "",
                               .state = level.aarch64 ? "AArch64" : "AArch32",

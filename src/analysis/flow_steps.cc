@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "flow_functions.h"
+#include "waymark/analysis/flow_levels.h"
 #include "waymark/core/gap.h"
 #include "waymark/flow/summary.h"
 
@@ -111,7 +112,7 @@ void FlowSteps::happened(const Work& now, const flow::Event& event) {
                 add_event(now, Kind::gap, fmt::format("trace on: {}", name(e.reason)));
             } else if constexpr (std::is_same_v<T, flow::Context>) {
                 std::string text;
-                if (e.el) text = fmt::format("EL{}", *e.el);
+                if (e.el) text = level_text(*e.el, m_profile_);
                 if (e.context_id) text += fmt::format("{}context {:#x}", text.empty() ? "" : ", ", *e.context_id);
                 add_event(now, Kind::context, text.empty() ? "context" : std::move(text));
             } else if constexpr (std::is_same_v<T, flow::Inconsistency>) {

@@ -9,8 +9,10 @@
 
 #include "line.h"
 #include "row.h"
+#include "waymark/analysis/flow_levels.h"
 #include "waymark/flow/summary.h"
 #include "waymark/image/disassembly.h"
+#include "waymark/isa/cores.h"
 
 namespace waymark::listing {
 
@@ -30,9 +32,11 @@ struct EventText {
     std::optional<Address> target{};         ///< of an exception
 };
 
-std::string context_text(const flow::Context& c) {
+/// `source`: of the trace.
+std::string context_text(const flow::Context& c, const pipeline::Source& source) {
     std::string out(name(c.security()));
-    if (c.el) out += fmt::format(" EL{}", *c.el);
+    const bool m_profile = isa::core_profile(source.core_type) == isa::CoreProfile::m;
+    if (c.el) out += " " + analysis::level_text(*c.el, m_profile);
     if (c.hyp && !c.el) out += " HYP";
     if (c.context_id) out += fmt::format(" CID={:#x}", *c.context_id);
     if (c.vmid) out += fmt::format(" VMID={:#x}", *c.vmid);
@@ -106,8 +110,8 @@ EventText describe(const flow::What& what, const pipeline::StreamInfo& stream) {
                         known_cycles(e.cycles)};
             } else if constexpr (std::is_same_v<T, flow::Context>) {
                 return {.element = "context",
-                        .detail = context_text(e),
-                        .sentence = "context: " + context_text(e),
+                        .detail = context_text(e, stream.source),
+                        .sentence = "context: " + context_text(e, stream.source),
                         .context = &e};
             } else if constexpr (std::is_same_v<T, flow::Timestamp>) {
                 if (!e.known && e.value == 0)
@@ -354,7 +358,7 @@ protected:
                 .el = e.context != nullptr ? e.context->el : e.el,
                 .target = e.target};
     }
-    [[nodiscard]] std::string context_now() const { return now_ ? context_text(*now_) : std::string(); }
+    [[nodiscard]] std::string context_now() const { return now_ ? context_text(*now_, stream_.source) : std::string(); }
 
     TextSink& out_;
     const pipeline::StreamInfo stream_;
@@ -459,7 +463,7 @@ private:
 
     void enter(const flow::Context& context) override {
         now_ = context;
-        context_text_ = context_text(context);
+        context_text_ = context_text(context, stream_.source);
     }
     void show(const flow::Block& b, const flow::Range& range, std::uint64_t offset) override {
         if (range.edge >= rows_.size()) rows_.resize(std::max<std::size_t>(range.edge + 1, 2 * rows_.size()));

@@ -20,6 +20,7 @@
 #include "waymark/answers/parts.h"
 #include "waymark/answers/sum.h"
 #include "waymark/image/disassembly.h"
+#include "waymark/isa/cores.h"
 #include "waymark/pipeline/account.h"
 #include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/diagnosis.h"
@@ -31,6 +32,9 @@ namespace {
 
 using answers::Answers;
 using answers::Finding;
+
+/// Whether the traced core is of the M profile.
+bool has_modes(const Source& source) { return isa::core_profile(source.core_type) == isa::CoreProfile::m; }
 
 /// One source in one buffer.
 struct SourceStream {
@@ -78,7 +82,10 @@ public:
                                                      (options_.ranges && stream.source.filter != nullptr),
                                             .ways = options_.ranges,
                                             .observer = observer});
-            if (s.steps) s.steps->lead_to(*s.sink);
+            if (s.steps) {
+                s.steps->lead_to(*s.sink);
+                s.steps->name_modes(has_modes(stream.source));
+            }
             s.first = s.source;
             // Calls continue in the stream that continues the thread.
             const auto before = std::find_if(streams_.rbegin() + 1, streams_.rend(), [&](const SourceStream& other) {
@@ -122,7 +129,7 @@ private:
             if (s.timeline) s.timeline->finish(s.sink->calls().now());
             options.cycles |= s.source->configuration->cycle_counts();
             streams.push_back({s.sink.get(), s.first->label(), s.source->configuration->waypoints(), s.buffer,
-                               s.timeline.get(), s.steps.get()});
+                               s.timeline.get(), s.steps.get(), has_modes(*s.source)});
             names.push_back(s.source->names.get());
         }
         options.instructions = options_.instructions;

@@ -17,6 +17,7 @@
 #include "waymark/flow/blocks.h"
 #include "waymark/flow/cycle_spread.h"
 #include "waymark/image/disassembly.h"
+#include "waymark/isa/cores.h"
 #include "waymark/pipeline/account.h"
 #include "waymark/pipeline/flow_answers.h"
 #include "waymark/pipeline/piece_reader.h"
@@ -127,6 +128,7 @@ public:
           out_(blocks_, spreads_ ? static_cast<flow::Sink&>(spread_) : divider_),
           decoder_(cutting_decoder(source, out_)) {
         steps_.lead_to(all_);
+        steps_.name_modes(has_modes_);
     }
 
     void feed(Bytes bytes) override {
@@ -185,7 +187,8 @@ public:
         if (!divider_.counts()) part_.count_anew({});
         part_.finish();
         timeline_.finish(all_.now());
-        return {&part_, source_.label(), source_.configuration->waypoints(), buffer_.name, &timeline_, &steps_};
+        return {&part_,  source_.label(), source_.configuration->waypoints(), buffer_.name, &timeline_,
+                &steps_, has_modes_};
     }
     [[nodiscard]] const pipeline::Source& source() const { return source_; }
     [[nodiscard]] const std::string& buffer() const { return buffer_.name; }
@@ -223,6 +226,7 @@ private:
     }
 
     const pipeline::Source& source_;
+    const bool has_modes_ = isa::core_profile(source_.core_type) == isa::CoreProfile::m;
     const capture::Buffer& buffer_;
     const FlowWindow window_;
     const std::shared_ptr<const Point> point_;

@@ -47,6 +47,7 @@ struct FlowStream {
     std::string buffer{};
     const FlowTimeline* timeline{};  ///< finished; null: no timeline was requested
     const FlowSteps* steps{};        ///< requires a timeline, from which it takes times; null: not requested
+    bool m_profile = false;          ///< of the traced core
 };
 
 using ProgramFile = image::LoadedFile;

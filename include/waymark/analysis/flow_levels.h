@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "waymark/analysis/flow_counts.h"
@@ -19,9 +20,12 @@ struct ExecutionLevel {
     std::optional<std::uint8_t> el{};  ///< 0 to 3; nullopt: the trace tells at most whether it is Hyp mode
     bool hyp{};
     bool aarch64{};
+    bool m_profile{};  ///< of the core, which has modes: 0 is Thread mode, 3 Handler mode
     friend auto operator<=>(const ExecutionLevel&, const ExecutionLevel&) = default;
 };
 [[nodiscard]] ExecutionLevel level_of(const flow::Context& context);
+/// `EL0` to `EL3`; of a core of the M profile `Thread mode`, `Handler mode`.
+[[nodiscard]] std::string level_text(std::uint8_t el, bool m_profile);
 
 struct LevelSum {
     Work work;

@@ -23,6 +23,8 @@ public:
         : most_(most), next_observer_(next), window_(window) {}
     /// Sets the sink that receives the ranges; call it first.
     void lead_to(flow::Sink& next) { next_ = &next; }
+    /// The traced core is of the M profile: it has modes in place of exception levels.
+    void name_modes(bool m_profile) { m_profile_ = m_profile; }
 
     /// The stream begins in the middle of a longer one, after this number of instructions in ranges.
     void begin_behind(std::uint64_t instructions) { all_ = instructions; }
@@ -71,6 +73,7 @@ private:
     std::vector<answers::Steps::Event> events_;
     std::unordered_map<std::uint64_t, std::uint32_t> contexts_;  // by Context ID plus 1; 0: none
     std::uint64_t first_ = 0, kept_ = 0, all_ = 0;               // instructions
+    bool m_profile_ = false;
     bool full_ = false;
 };
 
