@@ -18,7 +18,9 @@ void CallStacks::go(Operation operation, FlowCounts& counts) {
         else
             go_below(operation, counts);
     }
-    if (stack.empty() || operation.go == Go::begin || operation.go == Go::leave) return;
+    const bool somewhere =
+        operation.go == Go::begin || operation.go == Go::leave || operation.go == Go::chained;  // no place is known
+    if (stack.empty() || somewhere) return;
     stack.frames.back().function = operation.place.home;
     stack.frames.back().named = operation.place.entry == operation.place.home;
 }
@@ -60,10 +62,15 @@ bool CallStacks::go_inside(Operation& operation, FlowCounts& counts) {
             }
             return true;
         }
-        case Go::exception_return: {
+        case Go::exception_return:
+        case Go::chained: {
             std::size_t i = stack.frames.size();
             while (i > stack.bottom + 1 && stack.frames[i - 1].exception == nullptr) --i;
             if (i <= stack.bottom + 1) return false;
+            if (operation.go == Go::chained) {
+                return_from(i - 1, false, counts);
+                return true;
+            }
             const bool there = stack.frames[i - 1].waits_for == operation.place.address;
             const bool falls = stack.frames[i - 1].falls;
             return_from(i - 1, false, counts);
@@ -193,6 +200,7 @@ void CallStacks::go_below(const Operation& operation, FlowCounts& counts) {
                 tail(operation, counts);
             break;
         case Go::leave:
+        case Go::chained:
             pop_to(0, counts);
             settle(*stack_, counts);
             break;

@@ -235,6 +235,9 @@ void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
         if (!plain_ && !falls) arrive(code_.place(e.preferred_return->value), counts);
     } else if (lost_) {
         counts.lost(loss_);
+    } else if (is_chained(e)) {
+        flush();
+        stacks_.go({Go::chained, {}, {}}, counts);
     } else {
         flush();
         end_wait(false, counts);
@@ -250,6 +253,16 @@ void FlowCalls::exception(const flow::Exception& e, FlowCounts& counts) {
     wait_ = Wait::vector;
     wait_to_ = e.vector ? e.vector->value : nothing;
     if (e.type->kind == flow::ExceptionClass::debug_halt) lose(false, counts);  // nothing executes
+}
+
+/// Whether the exception replaces the return of the one before (tail-chaining). A return to a known place gives that
+/// place as the preferred return address. An ETMv3 then withdraws what makes a branch an exception return.
+bool FlowCalls::is_chained(const flow::Exception& e) const {
+    using enum flow::ExceptionClass;
+    if (wait_ == Wait::exception_return) return true;
+    const flow::ExceptionClass kind = e.type->kind;
+    const bool of_m_profile = kind == nmi || kind == external_interrupt || (kind >= hard_fault && kind <= lockup);
+    return of_m_profile && indirect_ && (wait_ == Wait::function_return || wait_ == Wait::jump);
 }
 
 /// Applies the known effect of the last branch, without the flow that followed it, and records where a loss would

@@ -530,6 +530,29 @@ TEST_F(Calls, AnExceptionWithoutAVectorLeadsToWhereFlowGoesOn) {
     EXPECT_EQ(run(user), "a 0/2; a.!14 1/0");
 }
 
+TEST_F(Calls, AChainedExceptionTakesThePlaceOfTheOneThatEnded) {
+    const auto chained = [](const flow::ExceptionType& type, std::uint64_t vector) {
+        return flow::Exception{&type, {}, Address{vector}, flow::no_cycles};
+    };
+    flow.call(at('a'), at('b'), 2).plain(at('b'), 3).exception(14, at('b', 12), at('n')).eret(at('n'), 2);
+    flow.event(chained(synthetic::exception_type(15), at('o'))).eret(at('o'), 4).ret(at('b', 12)).plain(at('a', 8));
+    EXPECT_EQ(run(flow), "a 0/3; a.b 1/4; a.b.!14 1/0; a.b.!14.n 1/2; a.b.!15 1/0; a.b.!15.o 1/4");
+    EXPECT_EQ(exceptions[14].returned, 1U);
+    EXPECT_EQ(exceptions[14].sum.instructions, 2U);
+    EXPECT_EQ(exceptions[15].nested, 0U);
+    EXPECT_EQ(exceptions[15].returned, 1U);
+    EXPECT_EQ(exceptions[15].sum.instructions, 4U);
+
+    // Where the trace shows no exception return, the exception does: only a core of the M profile chains it.
+    static constexpr flow::ExceptionType pend_sv{99, flow::ExceptionClass::pend_sv, "PendSV"};
+    Flow held(program);
+    held.plain(at('b'), 3).exception(14, at('b', 12), at('n')).ret(at('n'), 2).event(chained(pend_sv, at('o')));
+    held.eret(at('o'), 4).plain(at('b', 12));
+    EXPECT_EQ(run(held), "b 0/4; b.!14 1/0; b.!14.n 1/2; b.!99 1/0; b.!99.o 1/4");
+    EXPECT_EQ(exceptions[14].returned, 1U);
+    EXPECT_EQ(exceptions[99].returned, 1U);
+}
+
 TEST_F(Calls, AnExceptionBehindACallComesFromTheCalledFunction) {
     flow.call(at('a'), at('b')).exception(14, at('b'), at('o')).eret(at('o')).ret(at('b'), 3).plain(at('a', 4));
     EXPECT_EQ(run(flow), "a 0/2; a.b 1/3; a.b.!14 1/0; a.b.!14.o 1/1");

@@ -72,7 +72,8 @@ public:
         jump,              ///< an indirect branch into the middle of another function
         enter,             ///< tracing is on again, at the beginning of a function
         tail,              ///< into another function
-        leave              ///< a return to an address at which no frame waits
+        leave,             ///< a return to an address at which no frame waits
+        chained            ///< an exception return that leads into another exception
     };
     struct Operation {
         Go go{};

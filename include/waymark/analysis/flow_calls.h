@@ -24,7 +24,7 @@
 /// - An exception pushes a frame that waits for the preferred return address, and the frame of the handler above it. If
 ///   that address is in the next function, as after a system call, the function is entered when flow returns there.
 ///   After an exception return, the topmost such frame is left; if it does not wait for A, flow resumes as after a
-///   loss.
+///   loss. If another exception is chained to the one that ended, its frame takes the place of the first.
 /// - A change of Context ID switches to the other stack, and flow resumes there.
 /// - After lost flow, it resumes in the topmost frame that waits for A or whose function contains A. If there is none,
 ///   the stack is cleared and begins with a function whose caller is not known. But if tracing was only switched off
@@ -107,6 +107,7 @@ private:
     [[nodiscard]] static Wait wait_of(Effect effect);
     void event(const flow::What& what, FlowCounts& counts);
     void exception(const flow::Exception& e, FlowCounts& counts);
+    [[nodiscard]] bool is_chained(const flow::Exception& e) const;
     void lose(bool switched_off, FlowCounts& counts, bool amid = false);
     void change_context(const flow::Context& context, FlowCounts& counts);
     Wait end_wait(bool lost, FlowCounts& counts);
