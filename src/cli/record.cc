@@ -105,7 +105,8 @@ waymark::Status choose_unit(RecordOptions& options) {
     if (options.unit.empty() && for_cortex_m)
         return Error{Errc::usage,
                      fmt::format("{} was built for {}, a Cortex-M: choose --unit mtb (which instructions ran), etmv3 "
-                                 "(the same, of a Cortex-M3 or M4), itm (messages of software, exceptions, watched "
+                                 "or etmv4 (the same, of a Cortex-M3 or M4, and of an M33 or M55), itm (messages of "
+                                 "software, exceptions, watched "
                                  "variables), stm (messages of software) or several, such as mtb,itm",
                                  options.flow.program.front(), kind.architecture)};
     const bool is_flow = !is_spe && !is_dpu && !is_cortex_m;
@@ -123,10 +124,10 @@ waymark::Status choose_unit(RecordOptions& options) {
             const bool shared = (is_cortex_m && CortexMRecordOptions::shares(option->get_name())) ||
                                 (is_spe && SpeRecordOptions::shares(option->get_name()));
             const bool given = option->count() != 0;
-            if (given && is_cortex_m && !shared && only == &options.flow_only && options.unit.starts_with("etmv3"))
+            if (given && is_cortex_m && !shared && only == &options.flow_only && options.unit.starts_with("etm"))
                 return Error{
                     Errc::usage,
-                    fmt::format("{} cannot be used with the ETMv3 of a Cortex-M, which is recorded with fixed settings",
+                    fmt::format("{} cannot be used with the ETM of a Cortex-M, which is recorded with fixed settings",
                                 option->get_name())};
             if (!is_it && !shared && given && !(for_perf && !is_dpu && options.perf.chosen()))
                 return Error{Errc::usage, fmt::format("{} is only for --unit {}{}", option->get_name(), unit,
@@ -276,7 +277,7 @@ Run add_record(CLI::App& app) {
                 "spe: a statistical profiling unit, for AArch64 programs; dpu: a Debug and Profiling Unit of a DSP "
                 "core; a 32-bit Arm program runs instead of DSP code; mtb: the Micro Trace Buffer of a Cortex-M; itm: "
                 "the Instrumentation Trace Macrocell and DWT of a Cortex-M; stm: a System Trace Macrocell beside it; "
-                "mtb,itm, etmv3,itm and so on: several of them. Default: ete for AArch64, ptm for 32-bit programs")
+                "mtb,itm, etmv4,itm and so on: several of them. Default: ete for AArch64, ptm for 32-bit programs")
         ->type_name("UNIT")
         ->transform(one_of(units));
     const auto flow_only = [&](CLI::Option* option) {

@@ -159,6 +159,7 @@ void CoreLog::complete(std::uint32_t next) {
 
 /// The registers at the beginning of an instruction are complete.
 void CoreLog::begun() {
+    listener_.state(state_of(registers_));
     complete(pc_);
     if (returning_)
         listener_.returned(*std::exchange(returning_, std::nullopt), pc_, active_exception(registers_.xpsr));
@@ -191,6 +192,7 @@ void CoreLog::take_exception() {
     } else {
         back = place_;
     }
+    listener_.state({true, taken_ns_});
     listener_.exception(number_, back, handler_, vector_);
     place_ = handler_;
 }
@@ -205,6 +207,8 @@ void CoreLog::line(std::string_view text) {
         if (slash != text.npos && number(text.substr(slash), "/", 16, value)) pc_ = value;
     } else if (text.starts_with("XPSR=")) {
         if (const auto xpsr = hex(text.substr(5, 8))) registers_.xpsr = *xpsr;
+        registers_.ns = text.find(" NS ") != text.npos;
+        registers_.has_states = registers_.ns || text.find(" S ") != text.npos;
         begun();
     } else if (text.starts_with("0x")) {
         code_line(text);
@@ -215,6 +219,9 @@ void CoreLog::line(std::string_view text) {
         if (number(text, "exception ", 10, value)) taking_ = value;
     } else if (text.starts_with("...taking pending ") || text.starts_with("...taking existing ")) {
         if (number(text, "exception ", 10, value)) number_ = value;
+        // A core without the Security Extension only has exceptions that QEMU calls nonsecure, and its registers show
+        // no state.
+        taken_ns_ = registers_.has_states && text.find(" nonsecure ") != text.npos;
     } else if (text.starts_with("...loading from element ")) {
         if (number(text, "vector table at 0x", 16, value)) vector_ = value;
     } else if (text.starts_with("...loaded new PC 0x")) {

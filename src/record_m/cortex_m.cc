@@ -44,6 +44,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* core_name = "core_0";
+using Etm = CortexMRecording::Etm;
 using Moment = std::chrono::steady_clock;
 
 /// A machine of QEMU with a Cortex-M, by the architecture of its programs.
@@ -158,9 +159,10 @@ public:
         }
         // Trace IDs as probes usually number the units of a Cortex-M.
         constexpr coresight::TraceId itm_id{1}, etm_id{2}, stm_id{3};
-        if (options.etm) {
-            WM_ASSIGN_OR_RETURN(const auto to, out->output_.add(etm_name, "ETB", etm_id));
-            WM_ASSIGN_OR_RETURN(auto unit, EtmUnit::create(options.folder, to));
+        if (options.etm != Etm::none) {
+            const bool v4 = options.etm == Etm::v4;
+            WM_ASSIGN_OR_RETURN(const auto to, out->output_.add(v4 ? etm4_name : etm3_name, "ETB", etm_id));
+            WM_ASSIGN_OR_RETURN(auto unit, EtmUnit::create(options.folder, v4, to));
             out->units_.push_back(std::move(unit));
         }
         if (options.itm) {
@@ -214,6 +216,9 @@ public:
         ++exceptions_;
         for (auto& unit : units_) unit->exception(number, back, handler, cycle_);
     }
+    void state(const CoreMode& state) override {
+        for (auto& unit : units_) unit->state(state);
+    }
     void handler_ended(std::uint32_t number) override {
         if (enabled_)
             for (auto& unit : units_) unit->handler_ended(number, cycle_);
@@ -244,7 +249,7 @@ private:
     explicit CortexMRecorder(const CortexMRecording& options)
         : options_(options),
           images_(options.folder),
-          output_(options.folder, options.etm && (options.itm || options.stm)) {}
+          output_(options.folder, options.etm != Etm::none && (options.itm || options.stm)) {}
 
     [[nodiscard]] bool records_something() const {
         return std::any_of(units_.begin(), units_.end(), [](const auto& unit) { return unit->any(); });
@@ -458,18 +463,26 @@ Result<RecordOutcome> record_cortex_m(const CortexMRecording& asked, const ShowR
     WM_RETURN_IF_ERROR(check_units(options));
     WM_ASSIGN_OR_RETURN(const image::ProgramKind kind, image::program_kind(options.program.front()));
     if (machine_of(kind.architecture).empty())
-        return Error{
-            Errc::unsupported,
-            fmt::format(
-                "{} was built for {}; --unit mtb, itm, stm and etmv3,itm take a program for a Cortex-M without an "
-                "operating system (-mcpu=cortex-m33)",
-                options.program.front(),
-                kind.architecture.empty() ? "cores other than those it names" : kind.architecture)};
-    if (options.etm && kind.architecture != "ARMv7-M" && kind.architecture != "ARMv7E-M")
-        return usage(
-            fmt::format("--unit etmv3: {} was built for {}, whose cores have none; a Cortex-M3 or M4 has one "
-                        "(-mcpu=cortex-m3)",
-                        options.program.front(), kind.architecture));
+        return Error{Errc::unsupported,
+                     fmt::format("{} was built for {}; --unit mtb, itm, stm, etmv3,itm and etmv4,itm take a program "
+                                 "for a Cortex-M without an "
+                                 "operating system (-mcpu=cortex-m33)",
+                                 options.program.front(),
+                                 kind.architecture.empty() ? "cores other than those it names" : kind.architecture)};
+    if (options.etm != Etm::none) {
+        const bool v7 = kind.architecture.starts_with("ARMv7"), v8 = kind.architecture.starts_with("ARMv8");
+        if (options.etm == Etm::v3 ? !v7 : !v8)
+            return usage(
+                options.etm == Etm::v3
+                    ? fmt::format("--unit etmv3: {} was built for {}, whose cores have none; a Cortex-M3 or M4 "
+                                  "has one (-mcpu=cortex-m3){}",
+                                  options.program.front(), kind.architecture,
+                                  v8 ? "; --unit etmv4 records this program" : "")
+                    : fmt::format("--unit etmv4: {} was built for {}, whose recorded cores have none; a "
+                                  "Cortex-M33 or M55 has one (-mcpu=cortex-m33){}",
+                                  options.program.front(), kind.architecture,
+                                  v7 ? "; --unit etmv3 records this program" : ""));
+    }
     if (options.machine.empty()) options.machine = machine_of(kind.architecture);
     WM_ASSIGN_OR_RETURN(const fs::path qemu, find_qemu("qemu-system-arm", "qemu-system-arm"));
     WM_ASSIGN_OR_RETURN(const auto recorder, CortexMRecorder::create(options));

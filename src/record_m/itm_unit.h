@@ -1,4 +1,4 @@
-/// An Instrumentation Trace Macrocell with the Data Watchpoint and Trace unit beside the core.
+/// An Instrumentation Trace EtmModel with the Data Watchpoint and Trace unit beside the core.
 #pragma once
 
 #include <cstdint>

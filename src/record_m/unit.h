@@ -13,7 +13,7 @@
 
 namespace waymark::record {
 
-inline constexpr std::string_view etm_name = "ETMV3_0", itm_name = "ITM_0", stm_name = "STM_0";
+inline constexpr std::string_view itm_name = "ITM_0", stm_name = "STM_0";
 
 /// Calls come in the order of execution. Each instruction takes one cycle.
 class CoreUnit {
@@ -21,6 +21,8 @@ public:
     virtual ~CoreUnit() = default;
     /// Tracing begins or ends.
     virtual void enable(bool on) = 0;
+    /// As CoreListener::state().
+    virtual void state(const CoreMode&) {}
     virtual void instruction(const CoreInstruction& instruction, std::uint32_t next, std::uint64_t cycle) = 0;
     /// The instruction completed; it is not known where execution continued before the next exception.
     virtual void lost(const CoreInstruction& instruction, std::uint64_t cycle) = 0;

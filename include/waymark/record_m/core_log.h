@@ -18,6 +18,7 @@ namespace waymark::record {
 struct CoreRegisters {
     std::array<std::uint32_t, 16> r{};
     std::uint32_t xpsr{};
+    bool has_states{}, ns{};  ///< whether the core has security states; Non-secure
 };
 
 /// The condition that an IT block sets for the instruction; nullopt if there is none (Thumb: bits 15 to 10 and 26 to 25
@@ -28,6 +29,14 @@ struct CoreRegisters {
 
 /// The number of the exception whose handler executes, by the XPSR; 0: the thread executes.
 [[nodiscard]] std::uint32_t active_exception(std::uint32_t xpsr);
+
+/// Mode and security state.
+struct CoreMode {
+    bool handler{}, ns{};
+};
+[[nodiscard]] inline CoreMode state_of(const CoreRegisters& registers) {
+    return {active_exception(registers.xpsr) != 0, registers.ns};
+}
 
 struct CoreInstruction {
     std::uint32_t address{};
@@ -48,6 +57,9 @@ struct CoreInstruction {
 class CoreListener {
 public:
     virtual ~CoreListener() = default;
+    /// The state after the next of these calls: instruction(), exception() or returned(). It stays until it is called
+    /// again.
+    virtual void state(const CoreMode& state) = 0;
     /// The instruction completed; `next` may be an EXC_RETURN value.
     virtual void instruction(const CoreInstruction& instruction, std::uint32_t next) = 0;
     /// The instruction completed, and an interrupt came at its target, which the log does not show.
@@ -99,6 +111,7 @@ private:
     std::optional<std::uint32_t> returning_;  ///< the EXC_RETURN value of a return that is not complete
     std::uint32_t taking_ = 0, number_ = 0;
     std::uint32_t vector_ = 0, handler_ = 0;
+    bool taken_ns_ = false;
 };
 
 }  // namespace waymark::record

@@ -22,7 +22,8 @@ struct CortexMRecording {
     std::vector<std::string> qemu_options;
     bool force = false;
     /// Which units, at least one. The MTB and the ETM exclude each other. An ETM shares a funnel with the others.
-    bool mtb = false, etm = false, itm = false, stm = false;
+    bool mtb = false, itm = false, stm = false;
+    enum class Etm : std::uint8_t { none, v3, v4 } etm = Etm::none;
     std::string start_at, stop_at;  ///< addresses or symbols; empty: all
     std::uint64_t limit = 0;        ///< instructions; 0: all
 

@@ -10,7 +10,8 @@
 namespace waymark::cli {
 
 bool CortexMRecordOptions::is_unit(std::string_view name, bool cortex_m) {
-    return (cortex_m && name == "etmv3") || std::find(units.begin(), units.end(), name) != units.end();
+    return (cortex_m && (name == "etmv3" || name == "etmv4")) ||
+           std::find(units.begin(), units.end(), name) != units.end();
 }
 
 bool CortexMRecordOptions::shares(std::string_view option) {
@@ -77,7 +78,8 @@ Result<record::RecordOutcome> run_record_cortex_m(const record::FlowRecording& c
                                                   const record::ShowRecording& show) {
     record::CortexMRecording to;
     to.mtb = unit.find("mtb") != unit.npos;
-    to.etm = unit.find("etm") != unit.npos;
+    using Etm = record::CortexMRecording::Etm;
+    to.etm = unit.starts_with("etmv3") ? Etm::v3 : unit.starts_with("etmv4") ? Etm::v4 : Etm::none;
     to.itm = unit.find("itm") != unit.npos;
     to.stm = unit.find("stm") != unit.npos;
     for (const auto& [only, name, has] :

@@ -1,4 +1,5 @@
-/// `waymark record --unit mtb`, `itm`, `stm` and, for a Cortex-M, `etmv3`: a program without an operating system.
+/// `waymark record --unit mtb`, `itm`, `stm` and, for a Cortex-M, `etmv3` and `etmv4`: a program without an operating
+/// system.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,8 +16,9 @@
 namespace waymark::cli {
 
 struct CortexMRecordOptions {
-    static constexpr std::array<const char*, 10> units{
-        "mtb", "itm", "stm", "mtb,itm", "mtb,stm", "itm,stm", "mtb,itm,stm", "etmv3,itm", "etmv3,stm", "etmv3,itm,stm"};
+    static constexpr std::array<const char*, 13> units{
+        "mtb",       "itm",       "stm",           "mtb,itm",   "mtb,stm",   "itm,stm",      "mtb,itm,stm",
+        "etmv3,itm", "etmv3,stm", "etmv3,itm,stm", "etmv4,itm", "etmv4,stm", "etmv4,itm,stm"};
     std::uint64_t mtb_bytes = record::CortexMRecording{}.mtb_bytes, mtb_watermark = 0;
     std::uint64_t sample_cycles = 0, ports = record::CortexMRecording{}.ports,
                   stm_ports = record::CortexMRecording{}.stm_ports;
@@ -24,7 +26,7 @@ struct CortexMRecordOptions {
     bool no_exceptions = false, no_timestamps = false;
     std::vector<CLI::Option*> of_mtb, of_itm, of_stm;
 
-    /// `cortex_m`: whether the program was built for one. Its ETMv3 is one of these units.
+    /// `cortex_m`: whether the program was built for one. Its ETM is one of these units.
     [[nodiscard]] static bool is_unit(std::string_view name, bool cortex_m);
     /// Whether an option of program flow units is valid for these units too.
     [[nodiscard]] static bool shares(std::string_view option);
