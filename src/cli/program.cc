@@ -1,4 +1,5 @@
 /// `waymark program`: how hardware is programmed for a capture, tested on the models first.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "options.h"
 #include "trouble.h"
 #include "unit_program.h"
+#include "waymark/core/wire.h"
 #include "waymark/flow/register_steps.h"
 #include "waymark/pipeline/protocols.h"
 #include "waymark/program/counter_plan.h"
@@ -22,11 +24,12 @@ namespace {
 
 struct ProgramOptions {
     record::FlowRecording flow;
-    std::string unit, target, program, sink, output;
+    std::string unit, target, program, sink, cross_trigger, output;
     unsigned trace_id = program::Wanted{}.trace_id;
     std::uint64_t sink_size = 0, after_trigger = 0, buffer_address = 0;
-    std::uint64_t unit_base = 0, sink_base = 0, funnel_base = 0, replicator_base = 0;
-    unsigned funnel_port = 0, replicator_output = 0;
+    std::uint64_t unit_base = 0, sink_base = 0, funnel_base = 0, replicator_base = 0, unit_cti_base = 0,
+                  sink_cti_base = 0;
+    unsigned funnel_port = 0, replicator_output = 0, port_pins = 4;
     bool scatter_list = false;
     std::string event = "arm_spe//";
     std::uint64_t period = 0, buffer_bytes = std::uint64_t{1} << 20;
@@ -38,8 +41,12 @@ struct ProgramOptions {
     CLI::Option *sink_option = nullptr, *sink_size_option = nullptr, *after_option = nullptr, *address_option = nullptr;
     CLI::Option *funnel_option = nullptr, *unit_base_option = nullptr, *sink_base_option = nullptr;
     CLI::Option *replicator_option = nullptr, *replicator_base_option = nullptr, *scatter_option = nullptr;
+    CLI::Option *pins_option = nullptr, *cross_option = nullptr, *unit_cti_option = nullptr, *sink_cti_option = nullptr;
     CLI::Option *funnel_base_option = nullptr, *sync_option = nullptr, *trace_id_option = nullptr;
 };
+
+/// Instead of the name of a buffer.
+constexpr const char* trace_port = "tpiu";
 
 std::optional<std::uint64_t> given(const CLI::Option* option, std::uint64_t value) {
     return option->count() == 0 ? std::nullopt : std::optional(value);
@@ -49,11 +56,20 @@ std::optional<std::uint64_t> given(const CLI::Option* option, std::uint64_t valu
 Result<std::optional<sink::SinkSetup>> sink_of(const ProgramOptions& options) {
     if (options.sink_option->count() == 0) {
         for (const CLI::Option* const option : {options.sink_size_option, options.after_option, options.address_option,
-                                                options.sink_base_option, options.scatter_option})
+                                                options.sink_base_option, options.scatter_option, options.pins_option})
             if (option->count() != 0)
                 return Error{Errc::usage, fmt::format("{} is only for --sink", option->get_name())};
         return std::optional<sink::SinkSetup>();
     }
+    const bool port = options.sink == trace_port;
+    for (const CLI::Option* const option :
+         {options.sink_size_option, options.after_option, options.address_option, options.scatter_option})
+        if (port && option->count() != 0)
+            return Error{Errc::usage,
+                         fmt::format("{} is for trace buffers, not for --sink {}", option->get_name(), trace_port)};
+    if (port) return std::optional<sink::SinkSetup>();
+    if (options.pins_option->count() != 0)
+        return Error{Errc::usage, fmt::format("--port-pins is only for --sink {}", trace_port)};
     sink::SinkSetup setup;
     for (const sink::SinkName& one : sink::sink_names())
         if (one.name == options.sink) setup.buffer.kind = one.kind;
@@ -71,6 +87,32 @@ Result<std::optional<sink::SinkSetup>> sink_of(const ProgramOptions& options) {
     return std::optional(setup);
 }
 
+/// The cross triggers of --cross-trigger INPUT:OUTPUT; nullopt without.
+Result<std::optional<program::CrossTrigger>> cross_trigger_of(const ProgramOptions& options) {
+    if (options.cross_option->count() == 0) {
+        for (const CLI::Option* const option : {options.unit_cti_option, options.sink_cti_option})
+            if (option->count() != 0)
+                return Error{Errc::usage, fmt::format("{} is only for --cross-trigger", option->get_name())};
+        return std::optional<program::CrossTrigger>();
+    }
+    program::CrossTrigger out;
+    const std::string& text = options.cross_trigger;
+    const std::size_t colon = text.find(':');
+    std::uint64_t input = 0, output = 0;
+    if (colon == text.npos || !wire::scan_number(text.substr(0, colon), input) ||
+        !wire::scan_number(text.substr(colon + 1), output))
+        return Error{Errc::usage,
+                     fmt::format("--cross-trigger {}: expected the input of the unit's interface and the output of the "
+                                 "sink's, as in {}:{}",
+                                 text, out.input, out.output)};
+    constexpr std::uint64_t most = 1000;  // refused later, like all that an interface lacks
+    out.input = static_cast<unsigned>(std::min(input, most));
+    out.output = static_cast<unsigned>(std::min(output, most));
+    out.unit_base = given(options.unit_cti_option, options.unit_cti_base);
+    out.sink_base = given(options.sink_cti_option, options.sink_cti_base);
+    return std::optional(out);
+}
+
 Result<program::Wanted> wanted_of(ProgramOptions& options) {
     program::Wanted wanted;
     for (const flow::UnitFactory* const units : pipeline::flow_units())
@@ -85,8 +127,15 @@ Result<program::Wanted> wanted_of(ProgramOptions& options) {
         return Error{Errc::usage, fmt::format("--trace-id {:#x}: sources have 0x01 to 0x6f", options.trace_id)};
     wanted.trace_id = static_cast<std::uint8_t>(options.trace_id);
     WM_ASSIGN_OR_RETURN(wanted.sink, sink_of(options));
-    if (wanted.sink && wanted.sink->after_trigger && wanted.unit.trigger_at)
+    if (options.sink == trace_port) wanted.port_pins = options.port_pins;
+    WM_ASSIGN_OR_RETURN(wanted.cross_trigger, cross_trigger_of(options));
+    if (wanted.cross_trigger) {
+        wanted.cross_trigger->reported = wanted.unit;
+        if (wanted.unit.trigger_at)
+            record::send_trigger_on_bus(wanted.cross_trigger->reported, *wanted.units, "--cross-trigger");
+    } else if (wanted.sink && wanted.sink->after_trigger && wanted.unit.trigger_at) {
         record::send_trigger_on_bus(wanted.unit, *wanted.units, "--stop-after-trigger");
+    }
     if (options.funnel_option->count() != 0) wanted.funnel_port = options.funnel_port;
     if (options.replicator_option->count() != 0) wanted.replicator_output = options.replicator_output;
     wanted.unit_base = given(options.unit_base_option, options.unit_base);
@@ -221,9 +270,13 @@ ExitStatus run_program_hardware(ProgramOptions options) {
     const auto proof = program::prove(*plan);
     if (!proof) return fail(proof.error());
     if (!proof->same()) {
-        say("error", fmt::format("on the models, these register accesses give other trace than 'waymark record', from "
-                                 "byte {} on; nothing was written",
-                                 proof->differs_at.value_or(0)));
+        say("error",
+            proof->differs_at
+                ? fmt::format("on the models, these register accesses give other trace than 'waymark record', from "
+                              "byte {} on; nothing was written",
+                              *proof->differs_at)
+                : fmt::format("on the models, {} of the unit does not come into the sink; nothing was written",
+                              proof->stored_same ? "the trigger" : "the trace"));
         return nothing;
     }
     const program::Language target = language_of(options);
@@ -233,10 +286,12 @@ ExitStatus run_program_hardware(ProgramOptions options) {
     if (proof->traced == 0 || proof->given_bytes == 0)
         say("warning", "with this program, nothing in the trial run on the models is traced");
     const bool of_perf = target == program::Language::perf;
+    if (wanted->cross_trigger && proof->triggers == 0)
+        say("warning", "with this program, nothing in the trial run on the models triggers");
     for (const CLI::Option* const option :
          {options.trace_id_option, options.unit_base_option, options.sink_base_option, options.funnel_base_option,
           options.funnel_option, options.replicator_option, options.replicator_base_option, options.scatter_option,
-          options.address_option, of_perf ? options.sink_option : nullptr})
+          options.address_option, options.pins_option, of_perf ? options.sink_option : nullptr})
         if ((of_perf || target == program::Language::sysfs) && option != nullptr && option->count() != 0)
             say("note",
                 fmt::format("{} has no effect with --for {}: Linux chooses it", option->get_name(), options.target));
@@ -252,7 +307,7 @@ CLI::Option* add_address(CLI::App& command, const char* name, std::uint64_t& val
 Run add_program(CLI::App& app) {
     auto options = std::make_shared<ProgramOptions>();
     CLI::App& command = *app.add_subcommand("program",
-                                            "Write the script that programs a trace unit, its funnel and its buffer, "
+                                            "Write the script that programs a trace unit and the way to its sink, "
                                             "SPE or a DPU, tried on the models first");
     command
         .add_option("PROGRAM", options->program,
@@ -323,9 +378,11 @@ Run add_program(CLI::App& app) {
     std::vector<std::string> sink_names;
     for (const sink::SinkName& one : sink::sink_names()) sink_names.emplace_back(one.name);
     options->sink_option = command
+    sink_names.emplace_back(trace_port);
                                .add_option("--sink", options->sink,
                                            "The trace buffer, which keeps the newest trace: etb (the older ETB), "
-                                           "tmc-etb, tmc-etf, tmc-etr. Default: it is programmed by other means")
+                                           "tmc-etb, tmc-etf, tmc-etr; or tpiu, a trace port. Default: it is "
+                                           "programmed by other means")
                                ->type_name("KIND")
                                ->transform(one_of(sink_names));
     options->sink_size_option =
@@ -362,12 +419,28 @@ Run add_program(CLI::App& app) {
     options->replicator_base_option =
         add_address(command, "--replicator-base", options->replicator_base, "Of the replicator's registers");
     options->scatter_option = command.add_flag(
+    options->pins_option =
+        command.add_option("--port-pins", options->port_pins, "tpiu: number of pins of the trace port, 1 to 32")
+            ->type_name("PINS")
+            ->capture_default_str();
+    options->cross_option =
+        command
+            .add_option("--cross-trigger", options->cross_trigger,
+                        "Lead --trigger-at to the sink by two cross-trigger interfaces: INPUT is where the unit's "
+                        "trigger comes into its interface, OUTPUT where it leaves the sink's; the chip's manual has "
+                        "the numbers. Without it the trigger comes on the trace bus")
+            ->type_name("INPUT:OUTPUT");
+    options->unit_cti_option = add_address(command, "--unit-cti-base", options->unit_cti_base,
+                                           "Of the registers of the unit's cross-trigger interface");
+    options->sink_cti_option =
+        add_address(command, "--sink-cti-base", options->sink_cti_base, "Of the registers of the sink's");
         "--scatter-list", options->scatter_list,
         "tmc-etr: --buffer-address is the address of a scatter list, which names the pages of the buffer");
     for (CLI::Option* const option :
          {options->sink_option, options->sink_size_option, options->after_option, options->funnel_option,
           options->sink_base_option, options->funnel_base_option, options->replicator_option,
-          options->replicator_base_option, options->scatter_option})
+          options->replicator_base_option, options->scatter_option, options->pins_option, options->cross_option,
+          options->unit_cti_option, options->sink_cti_option})
         of_trace_units(option)->group("The way of the trace");
     for (CLI::Option* const option : {options->address_option, options->unit_base_option})
         option->group("The way of the trace");
@@ -392,6 +465,7 @@ Run add_program(CLI::App& app) {
         "  waymark program --unit etmv4 --cycle-accurate --view-range main --for openocd firmware.elf -o trace.tcl\n"
         "  waymark program --unit ptm --sink etb --trigger-at fault --stop-after-trigger 1024 --for devmem program\n"
         "  waymark program --unit ete --return-stack --timestamps --for perf ./program\n"
+        "  waymark program --unit etmv4 --sink tpiu --trigger-at fault --cross-trigger 4:1 --for openocd program\n"
         "  waymark program --unit spe -e arm_spe/load_filter=1,min_latency=30/ --for perf ./program\n"
         "  waymark program --unit spe -c 1024 --buffer-address 0xffff000080000000 --for c -o profile.c\n"
         "  waymark program --unit dpu --mode task --events 2,7 --buffer-address 0x20000000 --for t32\n");

@@ -1,6 +1,5 @@
 #include "script.h"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -131,6 +130,14 @@ proc waymark_wait {{base offset mask value name}} {{
     return out;
 }
 
+/// `SINK_CTI`: the component's variable as the name of a macro.
+std::string macro_of(const Component& component) {
+    std::string out = component.variable;
+    for (char& c : out)
+        if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    return out;
+}
+
 std::string csal_script(const Plan& plan, const Proof& proof) {
     std::string out;
     for (const std::string& line : head_of(plan, proof)) out += fmt::format("// {}\n", line);
@@ -140,9 +147,7 @@ std::string csal_script(const Plan& plan, const Proof& proof) {
 
 )";
     for (const Component& c : plan.components) {
-        std::string macro = c.variable;
-        std::transform(macro.begin(), macro.end(), macro.begin(),
-                       [](char ch) { return static_cast<char>(ch - 'a' + 'A'); });
+        const std::string macro = macro_of(c);
         out += c.base
                    ? fmt::format("#ifndef WAYMARK_{0}\n#define WAYMARK_{0} {1:#x}  // address of the {2}\n#endif\n",
                                  macro, *c.base, c.title)
@@ -166,10 +171,7 @@ static int waymark_wait(cs_device_t device, unsigned int offset, unsigned int ma
                 used |= one.variable == c.variable && !steps.empty();
             });
             if (!used) continue;
-            std::string macro = c.variable;
-            std::transform(macro.begin(), macro.end(), macro.begin(),
-                           [](char ch) { return static_cast<char>(ch - 'a' + 'A'); });
-            out += fmt::format("    cs_device_t {} = cs_device_register(WAYMARK_{});\n", c.variable, macro);
+            out += fmt::format("    cs_device_t {} = cs_device_register(WAYMARK_{});\n", c.variable, macro_of(c));
         }
         out += body(plan, command, "    ", "//", [](const Component& c, const RegisterStep& s) {
             return is_write(s) ? fmt::format("cs_device_write_only({}, {:#05x}, {:#010x});  // {}: {}", c.variable,

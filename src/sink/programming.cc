@@ -66,6 +66,7 @@ flow::ComponentProgram trigger_program(std::uint32_t mapping, std::string why) {
     out.enable.push_back(write_cti(Cti::control, 1, "map"));
     out.disable.push_back(write_cti(Cti::control, 0, "stop mapping"));
     out.disable.push_back(lock());
+    out.not_in_files.emplace_back("cross triggers, which Linux connects by other files");
     return out;
 }
 
@@ -197,11 +198,11 @@ flow::ComponentProgram port_program(unsigned pins) {
     return out;
 }
 
-flow::ComponentProgram unit_trigger_program() {
-    return trigger_program(Cti::inen + 4 * unit_trigger_input, "the unit's trigger makes channel 0 active");
+flow::ComponentProgram unit_trigger_program(unsigned input) {
+    return trigger_program(Cti::inen + 4 * input, "the unit's trigger makes channel 0 active");
 }
-flow::ComponentProgram sink_trigger_program() {
-    return trigger_program(Cti::outen + 4 * sink_trigger_output, "channel 0 makes the sink's trigger input active");
+flow::ComponentProgram sink_trigger_program(unsigned output) {
+    return trigger_program(Cti::outen + 4 * output, "channel 0 makes the sink's trigger input active");
 }
 
 std::unique_ptr<flow::RegisterPort> locked_port(Tmc& tmc) { return std::make_unique<LockedPort<Tmc>>(tmc); }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 #include <set>
 #include <string>
@@ -20,6 +21,11 @@ namespace {
 
 std::vector<const flow::UnitFactory*> factories() {
     return {&pft::unit_factory(), &etm3::unit_factory(), etm4::unit_factories()[1], etm4::unit_factories()[0]};
+}
+
+flow::UnitOptions with_trigger_on_bus(const flow::UnitFactory& units, flow::UnitOptions unit) {
+    if (units.traces_aarch64()) unit.registers.push_back({"TRCEVENTCTL1R", "ATB", 1, {}});
+    return unit;
 }
 
 /// Random options within the unit's abilities.
@@ -47,9 +53,21 @@ Wanted drawn(const flow::UnitFactory& units, std::mt19937_64& random) {
             wanted.sink.emplace();
             wanted.sink->buffer.kind = kinds[random() % 4];
             wanted.sink->buffer.memory_bytes = 1024U << random() % 8;
-            if (wanted.sink->buffer.kind == sink::SinkKind::etr) wanted.sink->buffer.base = 0x80000000;
+            if (wanted.sink->buffer.kind == sink::SinkKind::etr) {
+                wanted.sink->buffer.base = 0x80000000;
+                wanted.sink->scatter_list = wanted.sink->buffer.memory_bytes >= 4096 && one_in(2);
+            }
             if (unit.trigger_at && one_in(2)) wanted.sink->after_trigger = 4 * (1 + random() % 100);
+        } else if (one_in(2)) {
+            wanted.port_pins = 1 + static_cast<unsigned>(random() % 32);
         }
+        if (unit.trigger_at && (wanted.sink || wanted.port_pins != 0) && one_in(2))
+            wanted.cross_trigger = {.input = static_cast<unsigned>(random() % 8),
+                                    .output = static_cast<unsigned>(random() % 8),
+                                    .unit_base = {},
+                                    .sink_base = {},
+                                    .reported = with_trigger_on_bus(units, unit)};
+        if (one_in(3)) wanted.replicator_output = static_cast<unsigned>(random() % 2);
         if (one_in(3)) wanted.funnel_port = static_cast<unsigned>(random() % 8);
         if (units.check(unit)) return wanted;
     }
@@ -59,7 +77,8 @@ TEST(Plan, GivesTheTraceOfARecording) {
     constexpr std::uint64_t seed = 20261;
     constexpr unsigned option_sets = 30;
     std::mt19937_64 random(seed);
-    std::uint64_t stored = 0;
+    std::uint64_t stored = 0, triggers = 0;
+    std::map<std::string, unsigned> components;
     for (const flow::UnitFactory* const units : factories())
         for (unsigned n = 0; n < option_sets; ++n) {
             SCOPED_TRACE(std::string(units->name()) + ", option set " + std::to_string(n));
@@ -71,9 +90,51 @@ TEST(Plan, GivesTheTraceOfARecording) {
                 << *proof->differs_at << " of " << proof->wanted_bytes << ", given " << proof->given_bytes;
             EXPECT_TRUE(proof->stored_same);
             EXPECT_EQ(proof->wanted_bytes, proof->given_bytes);
+            EXPECT_TRUE(proof->triggered_same);
             stored += proof->stored_bytes;
+            if (plan->wanted.cross_trigger) triggers += proof->triggers;
+            for (const Component& c : plan->components) ++components[c.variable];
         }
     EXPECT_GT(stored, 10000U);
+    EXPECT_GT(triggers, 100U);
+    for (const char* const component : {"sink", "replicator", "funnel", "unit_cti", "sink_cti"})
+        EXPECT_GT(components[component], 10U) << component;
+}
+
+TEST(Plan, NoticesEachAccessOnTheWayOfTheTrigger) {
+    const flow::UnitFactory& ptm = pft::unit_factory();
+    for (const bool port : {false, true}) {
+        Wanted wanted{.units = &ptm, .unit = ptm.defaults()};
+        wanted.unit.trigger_at = Address{0x10080};
+        if (port) {
+            wanted.port_pins = 4;
+        } else {
+            wanted.sink.emplace();
+            wanted.sink->after_trigger = 256;
+        }
+        wanted.cross_trigger = {.unit_base = {}, .sink_base = {}, .reported = wanted.unit};
+        const auto plan = make_plan(wanted);
+        ASSERT_TRUE(plan) << plan.error().message;
+        const auto whole = prove(*plan);
+        ASSERT_TRUE(whole) << whole.error().message;
+        EXPECT_TRUE(whole->same());
+        EXPECT_NE(whole->triggers, 0U);
+        for (std::size_t c = 0; c < plan->components.size(); ++c) {
+            if (!plan->components[c].variable.ends_with("cti")) continue;
+            for (std::size_t n = 0; n < plan->components[c].program.enable.size(); ++n) {
+                Plan without = *plan;
+                auto& enable = without.components[c].program.enable;
+                // The interfaces of the models are off at first.
+                if (enable[n].name == "CTICONTROL" && enable[n].value == 0) continue;
+                // The sink's interface passes the channel on to its own outputs, whatever its gate.
+                if (enable[n].name == "CTIGATE" && without.components[c].variable == "sink_cti") continue;
+                SCOPED_TRACE(without.components[c].variable + " " + enable[n].name);
+                enable.erase(enable.begin() + static_cast<std::ptrdiff_t>(n));
+                const auto proof = prove(without);
+                EXPECT_TRUE(!proof || !proof->same());
+            }
+        }
+    }
 }
 
 TEST(Plan, NoticesEachAccessThatDecides) {

@@ -24,7 +24,8 @@ WAYMARK = pathlib.Path(sys.argv.pop(1)).resolve()
 SOURCE = pathlib.Path(sys.argv.pop(1)).resolve()
 SEED = int(os.environ.get("WAYMARK_SEED", "36"))
 COUNT = int(os.environ.get("WAYMARK_OPTION_SETS", "10"))
-BASES = {"unit": 0x80010000, "sink": 0x80020000, "funnel": 0x80030000}
+BASES = {"unit": 0x80010000, "sink": 0x80020000, "funnel": 0x80030000, "replicator": 0x80040000, "unit_cti": 0x80050000,
+         "sink_cti": 0x80060000}
 COMMANDS = ("start", "stop", "release")
 OLD = ("ptm", "etmv3")  # units of Linux's driver etm3x
 
@@ -59,12 +60,20 @@ def option_sets():
                 options += ["--trigger-at", f"{begin + 8:#x}"]
             options += ["--unit-base", hex(BASES["unit"]), "--trace-id", str(1 + draw.randrange(0x6f))]
             if draw.random() < 0.6:
-                kind = draw.choice(["etb", "tmc-etb", "tmc-etf", "tmc-etr"])
-                options += ["--sink", kind, "--sink-base", hex(BASES["sink"]), "--sink-size", str(1 << draw.randrange(10, 17))]
+                kind, size = draw.choice(["etb", "tmc-etb", "tmc-etf", "tmc-etr", "tpiu"]), 1 << draw.randrange(10, 17)
+                options += ["--sink", kind, "--sink-base", hex(BASES["sink"])]
+                options += ["--port-pins", str(1 + draw.randrange(32))] if kind == "tpiu" else ["--sink-size", str(size)]
                 if kind == "tmc-etr":
                     options += ["--buffer-address", "0x90000000"]
-                if "--trigger-at" in options and draw.random() < 0.5:
+                    if size >= 4096 and draw.random() < 0.5:
+                        options += ["--scatter-list"]
+                if "--trigger-at" in options and kind != "tpiu" and draw.random() < 0.5:
                     options += ["--stop-after-trigger", "512"]
+                if "--trigger-at" in options and draw.random() < 0.5:
+                    options += ["--cross-trigger", f"{draw.randrange(8)}:{draw.randrange(8)}",
+                                "--unit-cti-base", hex(BASES["unit_cti"]), "--sink-cti-base", hex(BASES["sink_cti"])]
+            if draw.random() < 0.4:
+                options += ["--replicator-output", str(draw.randrange(2)), "--replicator-base", hex(BASES["replicator"])]
             if draw.random() < 0.4:
                 options += ["--funnel-port", str(draw.randrange(8)), "--funnel-base", hex(BASES["funnel"])]
             yield f"{unit}-{number}", options
@@ -342,7 +351,7 @@ class Linux(unittest.TestCase):
                     # A TMC's driver never stops at a trigger, an ETB's always does.
                     stops, etb = "--stop-after-trigger" in options, "etb" in options
                     # The trigger of an ETMv4 or ETE reaches the bus by a register without a file in sysfs.
-                    if "--trigger-at" in options and (stops != etb or stops and unit not in OLD):
+                    if "--trigger-at" in options and (stops != etb or stops and unit not in OLD or "--cross-trigger" in options):
                         self.assertEqual(done.returncode, 2, done.stderr)
                         self.assertIn("cannot express", done.stderr)
                         continue
@@ -512,6 +521,14 @@ class Mistakes(unittest.TestCase):
                 (["--unit", "ete", "--for", "devmem", "--sink", "tmc-etr"], 2, "give --buffer-address"),
                 (["--unit", "ete", "--for", "devmem", "--sink", "etb", "--buffer-address", "0x1000"], 2, "only for --sink tmc-etr"),
                 (["--unit", "ete", "--for", "devmem", "--sink-size", "64"], 2, "is only for --sink"),
+                (["--unit", "ete", "--for", "devmem", "--sink", "tpiu", "--sink-size", "64"], 2, "is for trace buffers"),
+                (["--unit", "ete", "--for", "devmem", "--sink", "tpiu", "--port-pins", "33"], 2, "give 1 to 32"),
+                (["--unit", "ete", "--for", "devmem", "--sink", "etb", "--port-pins", "4"], 2, "only for --sink tpiu"),
+                (["--unit", "ete", "--for", "devmem", "--sink", "etb", "--cross-trigger", "4:1"], 2, "nothing triggers"),
+                (["--unit", "ete", "--for", "devmem", "--trigger-at", "0x80", "--cross-trigger", "4:1"], 2, "name it by --sink"),
+                (["--unit", "ete", "--for", "devmem", "--sink", "etb", "--trigger-at", "0x80", "--cross-trigger", "4"], 2, "as in 4:1"),
+                (["--unit", "ete", "--for", "devmem", "--sink", "etb", "--trigger-at", "0x80", "--cross-trigger", "8:1"], 2, "0 to 7"),
+                (["--unit", "ete", "--for", "devmem", "--sink-cti-base", "0x1000"], 2, "only for --cross-trigger"),
                 (["--unit", "ete", "--for", "devmem", "--sink", "etb", "--stop-after-trigger", "64"], 2, "nothing triggers"),
                 # An unsuitable target is refused before an option is requested that it does not need.
                 (["--unit", "spe", "--for", "sysfs"], 2, "choose --for perf, c or json"),

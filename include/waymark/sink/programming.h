@@ -57,8 +57,8 @@ inline constexpr unsigned funnel_control = 0x000;
 /// How the trigger of a unit reaches the trigger input of a sink (docs/spec/cti.md, 4): the unit's interface makes
 /// channel 0 active, and the interface of the sink takes it from there.
 inline constexpr unsigned unit_trigger_input = 4, sink_trigger_output = 1, sink_flush_output = 0, trigger_channel = 0;
-[[nodiscard]] flow::ComponentProgram unit_trigger_program();
-[[nodiscard]] flow::ComponentProgram sink_trigger_program();
+[[nodiscard]] flow::ComponentProgram unit_trigger_program(unsigned input = unit_trigger_input);
+[[nodiscard]] flow::ComponentProgram sink_trigger_program(unsigned output = sink_trigger_output);
 
 /// The registers of a component that was not programmed: its software lock is set. The model is borrowed.
 [[nodiscard]] std::unique_ptr<flow::RegisterPort> locked_port(Tmc& tmc);
