@@ -283,11 +283,12 @@ ExitStatus run_program_hardware(ProgramOptions options) {
     program::LinuxWords words{options.program, options.flow.view_ranges, options.sync_option->count() != 0};
     const ExitStatus status = write_script(options, program::script(*plan, target, *proof, words));
     if (status != decoded) return status;
+    for (const std::string& text : registers_without_effect(wanted->unit, "--trace-id gives")) say("note", text);
     if (proof->traced == 0 || proof->given_bytes == 0)
         say("warning", "with this program, nothing in the trial run on the models is traced");
-    const bool of_perf = target == program::Language::perf;
     if (wanted->cross_trigger && proof->triggers == 0)
         say("warning", "with this program, nothing in the trial run on the models triggers");
+    const bool of_perf = target == program::Language::perf;
     for (const CLI::Option* const option :
          {options.trace_id_option, options.unit_base_option, options.sink_base_option, options.funnel_base_option,
           options.funnel_option, options.replicator_option, options.replicator_base_option, options.scatter_option,
@@ -377,8 +378,8 @@ Run add_program(CLI::App& app) {
             ->group("The way of the trace");
     std::vector<std::string> sink_names;
     for (const sink::SinkName& one : sink::sink_names()) sink_names.emplace_back(one.name);
-    options->sink_option = command
     sink_names.emplace_back(trace_port);
+    options->sink_option = command
                                .add_option("--sink", options->sink,
                                            "The trace buffer, which keeps the newest trace: etb (the older ETB), "
                                            "tmc-etb, tmc-etf, tmc-etr; or tpiu, a trace port. Default: it is "
@@ -418,7 +419,6 @@ Run add_program(CLI::App& app) {
             ->type_name("N");
     options->replicator_base_option =
         add_address(command, "--replicator-base", options->replicator_base, "Of the replicator's registers");
-    options->scatter_option = command.add_flag(
     options->pins_option =
         command.add_option("--port-pins", options->port_pins, "tpiu: number of pins of the trace port, 1 to 32")
             ->type_name("PINS")
@@ -434,6 +434,7 @@ Run add_program(CLI::App& app) {
                                            "Of the registers of the unit's cross-trigger interface");
     options->sink_cti_option =
         add_address(command, "--sink-cti-base", options->sink_cti_base, "Of the registers of the sink's");
+    options->scatter_option = command.add_flag(
         "--scatter-list", options->scatter_list,
         "tmc-etr: --buffer-address is the address of a scatter list, which names the pages of the buffer");
     for (CLI::Option* const option :
@@ -464,8 +465,8 @@ Run add_program(CLI::App& app) {
         "Examples:\n"
         "  waymark program --unit etmv4 --cycle-accurate --view-range main --for openocd firmware.elf -o trace.tcl\n"
         "  waymark program --unit ptm --sink etb --trigger-at fault --stop-after-trigger 1024 --for devmem program\n"
-        "  waymark program --unit ete --return-stack --timestamps --for perf ./program\n"
         "  waymark program --unit etmv4 --sink tpiu --trigger-at fault --cross-trigger 4:1 --for openocd program\n"
+        "  waymark program --unit ete --return-stack --timestamps --for perf ./program\n"
         "  waymark program --unit spe -e arm_spe/load_filter=1,min_latency=30/ --for perf ./program\n"
         "  waymark program --unit spe -c 1024 --buffer-address 0xffff000080000000 --for c -o profile.c\n"
         "  waymark program --unit dpu --mode task --events 2,7 --buffer-address 0x20000000 --for t32\n");

@@ -58,6 +58,7 @@ Result<std::optional<sink::PathSetup>> sink_of(const RecordOptions& options) {
         if (options.after_option->count() != 0)
             return Error{Errc::usage,
                          "--stop-after-trigger is only for --sink, as in --sink tmc-etb --stop-after-trigger 1024"};
+        if (options.scatter_list) return Error{Errc::usage, "--scatter-list is only for --sink tmc-etr"};
         return std::optional<sink::PathSetup>();
     }
     const std::size_t colon = text.find(':');
@@ -87,6 +88,8 @@ Result<std::optional<sink::PathSetup>> sink_of(const RecordOptions& options) {
         return Error{Errc::usage, fmt::format("--sink {}: there are {}, each with :BYTES or without, and tpiu, with "
                                               ":PINS or without; etr and trbe go with --as perf only",
                                               text, fmt::join(names, ", "))};
+    if (options.scatter_list && out->buffer.kind != sink::SinkKind::etr)
+        return Error{Errc::usage, fmt::format("--scatter-list is only for --sink tmc-etr, not for {}", kind)};
     if (colon != text.npos) out->buffer.memory_bytes = number;
     // The address of an ETR's memory does not matter here, but the setup needs one.
     constexpr std::uint64_t somewhere = 0x80000000;
@@ -226,6 +229,9 @@ ExitStatus run_record(RecordOptions options) {
     if (options.perf.chosen()) program_like_perf(options.perf, *flow.units, flow.unit);
     auto setup = record::set_up(flow);
     if (!setup) return fail(setup.error());
+    for (const std::string& text :
+         registers_without_effect(setup->recorder.unit, "each source gets another, so the recorder chooses"))
+        say("note", text);
     if (chooses && !options.quiet)
         say("note", at_main ? "the recording begins at main; --from-start also records earlier code"
                             : program + " has no symbol main, so its recording begins with its first instruction");

@@ -1,5 +1,7 @@
 #include "unit_program.h"
 
+#include <fmt/format.h>
+
 namespace waymark::cli {
 
 std::vector<CLI::Option*> add_unit_program(CLI::App& command, record::FlowRecording& flow) {
@@ -72,6 +74,24 @@ std::vector<CLI::Option*> add_unit_program(CLI::App& command, record::FlowRecord
                 return text.empty() ? std::string("the symbol or address is empty; give one, as in main")
                                     : std::string();
             }));
+    return out;
+}
+
+std::vector<std::string> registers_without_effect(const flow::UnitOptions& unit, std::string_view trace_id) {
+    constexpr std::uint64_t power_down = 1U << 0, programming = 1U << 10;  // of ETMCR
+    std::vector<std::string> out;
+    for (const flow::RegisterSetting& s : unit.registers) {
+        const auto has = [&](std::string_view field, std::uint64_t bit) {
+            return s.field.empty() ? (s.value & bit) != 0 : s.field == field && s.value != 0;
+        };
+        const bool off = s.name == "TRCPRGCTLR" ? s.value == 0
+                                                : s.name == "ETMCR" && (has("power down", power_down) ||
+                                                                        has("Programming bit", programming));
+        const std::string where = s.where.empty() ? s.name : s.where + ": " + s.name;
+        if (off) out.push_back(where + " does not keep the unit off: it is enabled when it is programmed");
+        if (s.name == "TRCTRACEIDR" || s.name == "ETMTRACEIDR")
+            out.push_back(fmt::format("{} has no effect: {} the trace ID", where, trace_id));
+    }
     return out;
 }
 

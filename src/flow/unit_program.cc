@@ -24,6 +24,9 @@ Error wrong(const RegisterSetting& s, std::string_view what) {
 
 Result<std::vector<RegisterSetting>> read_register_settings(std::string_view text, const std::string& name) {
     std::vector<RegisterSetting> out;
+    if (text.find('\0') != std::string_view::npos)
+        return Error{Errc::bad_format,
+                     fmt::format("{} is no text; expected lines NAME VALUE, as in 'TRCCCCTLR 0x100'", name)};
     bool counts = true;
     for (unsigned number = 1; !text.empty(); ++number) {
         const std::size_t end = text.find('\n');

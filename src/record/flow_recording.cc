@@ -35,6 +35,9 @@ void summarise(const FlowRecording& options, const Recorded& r, RecordOutcome& o
             r.epochs == 1 ? ""
                           : fmt::format(", in {} buffers since code changed {} time{}", r.epochs, r.code_changes,
                                         r.code_changes == 1 ? "" : "s")));
+    if (options.sink && r.trace_bytes == 0 && r.ranges != 0 && !r.kept_earlier)
+        out.warning(fmt::format("no trace came into the {}; 'waymark explain {}' says which register holds it back",
+                                options.sink->name(), folder));
     if (r.kept_bytes < r.trace_bytes)
         out.warning(
             fmt::format("{} wrapped: of {} of trace {} the last {}; what the program did earlier is overwritten. {}",

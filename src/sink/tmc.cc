@@ -64,9 +64,11 @@ Status TmcConfig::check() const {
         return Error{Errc::usage,
                      fmt::format("a trace memory of {} bytes: the size must be a multiple of {}, up to 4 GiB",
                                  memory_bytes, frame_bytes)};
-    if (base % frame_bytes != 0 || (base != 0 && kind != SinkKind::etr))
-        return Error{Errc::usage,
-                     fmt::format("base {:#x}: only an ETR has one, and it is a multiple of {}", base, frame_bytes)};
+    if (base != 0 && kind != SinkKind::etr)
+        return Error{Errc::usage, fmt::format("base {:#x}: only an ETR has its memory at an address", base)};
+    if (base % frame_bytes != 0)
+        return Error{Errc::usage, fmt::format("base {:#x}: the address of the memory of an ETR is a multiple of {}",
+                                              base, frame_bytes)};
     return Nothing{};
 }
 

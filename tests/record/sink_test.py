@@ -331,7 +331,8 @@ int main(void) {
                                (("--sink", "tpiu:x"), "expected the number of pins after the colon"),
                                (("--sink", "tpiu:33"), "a trace port of 33 pins: give 1 to 32"),
                                (("--sink", "tpiu", "--stop-after-trigger", 64), "not for --sink tpiu"),
-                               (("--sink", "tmc-etb", "--scatter-list"), "only an ETR has one"),
+                               (("--sink", "tmc-etb", "--scatter-list"), "only for --sink tmc-etr, not for tmc-etb"),
+                               (("--scatter-list",), "only for --sink tmc-etr"),
                                (("--sink-registers", "/dev/null"), "--sink-registers is only for --sink"),
                                (("--sink", "etr"), "go with --as perf only"),
                                (("--sink", "etb:x"), "expected the size in bytes after the colon"),
@@ -363,6 +364,26 @@ int main(void) {
         refused = self.record("refused", "ete", "--authentication", "NIDEN=0", status=2)[1]
         self.assertIn("so NIDEN and DBGEN change nothing", refused)
         self.assertRegex(refused, r"--unit ptm or --unit etmv3 or --unit etmv4 obeys NIDEN")
+
+    def test_registers_that_change_nothing_or_hold_all_back_are_named(self):
+        file = self.folder / "registers.txt"
+        for unit, registers, words in (("etmv4", "TRCTRACEIDR 0\n", "registers.txt:1: TRCTRACEIDR has no effect"),
+                                       ("ete", "TRCPRGCTLR 0\n", "TRCPRGCTLR does not keep the unit off"),
+                                       ("ptm", "ETMCR.Programming bit 1\n", "ETMCR does not keep the unit off"),
+                                       ("etmv3", "ETMTRACEIDR 7\n", "ETMTRACEIDR has no effect")):
+            with self.subTest(registers=registers):
+                file.write_text(registers)
+                folder, said = self.record("without-effect", unit, "--registers", file)
+                self.assertIn(words, said)
+                self.assertRegex(run(WAYMARK, "verify", folder), r"(?m)^equal")
+                said = run(WAYMARK, "program", "--unit", unit, "--for", "json", "--registers", file)
+                self.assertIn(words, said)
+        file.write_text("FUNCTL 0x300\n")
+        folder, said = self.record("held-back", "ptm", "--sink", "etb", "--sink-registers", file)
+        self.assertIn(f"no trace came into the ETB; 'waymark explain {folder}' says", said)
+        self.assertIn("FUNCTL[7:0] is 0x00", run(WAYMARK, "explain", folder, status=1))
+        for option in ("--registers",), ("--sink", "etb", "--sink-registers"):
+            self.assertIn("is no text", self.record("refused", "ptm", *option, self.programs["arm"], status=3)[1])
 
     def test_trace_that_is_not_permitted(self):
         cases = [(unit, options, reason) for unit in UNITS for options, reason in (
