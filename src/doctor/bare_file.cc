@@ -10,6 +10,7 @@
 #include "waymark/capture/byte_stream.h"
 #include "waymark/core/quote.h"
 #include "waymark/core/wire.h"
+#include "waymark/coresight/bare_frames.h"
 #include "waymark/coresight/deformatter.h"
 #include "waymark/coresight/dstream.h"
 #include "waymark/coresight/guess.h"
@@ -44,6 +45,12 @@ Result<capture::Buffer::Format> given_format(const CaptureInput& options, const 
     }
     if (options.capture == "-") return capture::Buffer::Format::source_data;
     WM_ASSIGN_OR_RETURN(const auto head, file_head(options.capture));
+    if (coresight::read_half_syncs(head))
+        return Error{Errc::bad_format,
+                     fmt::format("{0} is the stream of a trace port with half syncs and no full sync, so nothing shows "
+                                 "where its frames begin; 'waymark doctor {0} --write-snapshot DIR' finds it, and "
+                                 "writes the frames",
+                                 options.capture)};
     const coresight::FramingGuess guess = coresight::guess_framing(head);
     // A few bytes may look like frames by chance, but hardly like trace.
     const bool bare = guess.confidence == coresight::Confidence::low && protocol_in(head) != nullptr;

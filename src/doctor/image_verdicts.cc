@@ -412,11 +412,13 @@ void ImageTrials::report() const {
     for (const ExaminedSource& source : report_.sources) {
         if (!source.has_flow()) continue;
         if (ran_nothing(source)) {
-            add_finding(source, Severity::note, std::string(idle_source), source.identity.first_sync,
-                        fmt::format("{} of synchronisation, and no branch", bytes_text(source.bytes)),
-                        "trace of what ran",
-                        "the core ran nothing while it was traced, or only code that is excluded from the trace",
-                        "nothing, if the core was idle");
+            add_finding(
+                source, Severity::note, std::string(idle_source), source.identity.first_sync,
+                fmt::format("{} without a branch: synchronisation, and packets that show no code, such as events",
+                            bytes_text(source.bytes)),
+                "trace of what ran",
+                "the core ran nothing while it was traced, or only code that is excluded from the trace",
+                "nothing, if the core was idle");
             continue;
         }
         std::string right;
