@@ -101,9 +101,10 @@ protocol::UnitExplanation explain_funnel(const std::vector<RegisterValue>& regis
                      "write 1 to the bit of FUNCTL for the input of each source", "2.1");
         else if ((*control & ports) != ports)
             out.find(TraceEffect::may, "FUNCTL",
-                     fmt::format("FUNCTL[7:0] is {:#04x}: open are the inputs {}; trace that comes to {} is lost",
+                     fmt::format("FUNCTL[7:0] is {:#04x}: only input {} is open, as usual where no other input has a "
+                                 "source; trace that comes to input {} is lost",
                                  *control & ports, numbers(*control, 8, true), numbers(*control, 8, false)),
-                     "write 1 to the bit of FUNCTL for the input of each source", "2.1");
+                     "if a source is at one of these inputs, write 1 to its bit of FUNCTL", "2.1");
         if ((*control & 0xf00) == 0xf00)
             out.find(TraceEffect::note, "FUNCTL.HT", "FUNCTL[11:8] is 0xf: this hold time is reserved",
                      "write 0x3 to bits 11:8: four transactions", "2.1");

@@ -60,7 +60,7 @@ CASES = {
     "trace of a DPU is off": ("dpu", DPU_BUFFER + "DP_TAC TENM=immediate CEG=2 CMODE=trace TCEN=1\nDP_TC TMODE=FLOW", (), "DP_TC.EN is 0"),
     "an ID that no task has": ("dpu", DPU_BUFFER + "DP_CR TIDCM=1\nDP_RPID 0x77\nDP_TC TMODE=FLOW IDFLT=1 EN=1", (), "DP_TC.IDFLT is 1"),
     "funnel": ("etmv4", "", ("--sink", "tmc-etb"), "FUNCTL[7:0] is 0x00", "FUNCTL 0x300"),
-    "another input of the funnel": ("ptm", "", ("--sink", "etb"), "FUNCTL[7:0] is 0x02: open are the inputs 1", "FUNCTL 0x302"),
+    "another input of the funnel": ("ptm", "", ("--sink", "etb"), "FUNCTL[7:0] is 0x02: only input 1 is open", "FUNCTL 0x302"),
     "filter of the replicator": ("ete", "", ("--sink", "tmc-etr"), "IDFILTER0[7:0] is 0x02: output 0 leaves out trace IDs 0x10 to 0x1f",
                                  "IDFILTER0 2"),
     "buffer that is off": ("ete", "", ("--sink", "tmc-etf"), "CTL.TraceCaptEn is 0: capture is off", "CTL 0"),
