@@ -240,6 +240,29 @@ TEST_F(ProfilerTest, CountsTheBarriersOfTheProgram) {
     EXPECT_EQ(with_barrier(dsb_sy, *make()).barriers, 0U);
 }
 
+// A unit tracks one sample. While it is in flight, the next one collides with it, unless a barrier waits for it.
+TEST_F(ProfilerTest, ABarrierLetsNoSampleCollide) {
+    constexpr std::uint32_t psb_csync = 0xd503223f;
+    ProfilerOptions options;
+    options.file = file();
+    options.command = {"./program"};
+    options.spe.period = 256;
+    // A core that goes on while many loads wait for memory.
+    options.machine.window = 1U << 12;
+    const auto profiled = [&](std::uint32_t barrier) {
+        auto profiler = Profiler::create(options);
+        EXPECT_TRUE(profiler.has_value());
+        return with_barrier(barrier, **profiler);
+    };
+    const auto collided = [](const Profiled& p) { return p.fates[static_cast<std::size_t>(spe::Fate::collided)]; };
+    const Profiled without = profiled(nop), with = profiled(psb_csync);
+    EXPECT_GT(collided(without), without.chosen / 10);
+    EXPECT_EQ(collided(with), 0U);
+    EXPECT_EQ(with.records(), with.chosen);
+    EXPECT_LT(without.records(), with.records());
+    EXPECT_EQ(records_of(file()).size(), with.records());
+}
+
 TEST_F(ProfilerTest, ThreadsMeetInTheModel) {
     const auto profiler = make("arm_spe/period=256,load_filter=1/");
     Chunks chunks;
