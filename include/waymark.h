@@ -527,6 +527,11 @@ typedef struct wm_unit wm_unit;
 /// `kind` with its `settings` (NULL, or `name=value` strings up to a NULL):
 ///   etb, tmc-etb, tmc-etf, tmc-etr (docs/spec/tmc.md), at first disabled: memory_bytes (65536), base (of the memory of
 ///     an ETR)
+///   tpiu, a trace port (docs/spec/trace-bus.md): widths (SSPSR: bit n - 1 for n pins; 0x8000800b)
+///   funnel: inputs (1 to 8; 8); replicator: none. After reset a funnel's inputs are closed, and a replicator passes
+///   all cti, a cross-trigger interface (docs/spec/cti.md): triggers (8) and channels (4), 1 to 32, acknowledged (bit
+///   n: the
+///     receiver of output n acknowledges it; 0)
 ///   spe (docs/spec/spe.md): version (v1.0 to v1.5; v1.2), memory_base (0x80000000) and memory_bytes (1048576) of the
 ///     only memory that is writable, interval (a multiple of 256: programmed as Linux does for EL0; 0, the default: as
 ///     after reset), in_flight (1), seed
@@ -545,24 +550,31 @@ WM_API wm_status wm_unit_write(wm_unit* unit, const char* name, uint64_t value, 
 /// Reads a register or a field, with its side effects (RRD of a buffer removes a word).
 WM_API wm_status wm_unit_read(wm_unit* unit, const char* name, uint64_t* value, wm_error** error);
 /// Something happens to the unit.
-///   buffers: trigger, flush (`value` does not matter)
+///   buffers and tpiu: trigger, flush; tpiu: idle, no source has anything (`value` does not matter)
+///   funnel: input (to which wm_unit_send sends from now on), pass (as many transfers of four bytes), flush (all pass)
+///   replicator: output (from which wm_unit_take takes from now on)
+///   cti: input0, input1, … and channel0, channel1, …, as other interfaces make them active (1 or 0)
 ///   spe: exception_level (0 to 3), PSB, DSB, drain (stops as Linux does), cycle (time passes up to it), counter (the
 ///     physical counter), CONTEXTIDR_EL1, CONTEXTIDR_EL2
 ///   dpu, from the next cycle on: supervisor, debug, DPUE, bus_others (1 or 0), PID, DID (0 to 255)
 /// WM_USAGE: another signal, or an impossible value.
 WM_API wm_status wm_unit_signal(wm_unit* unit, const char* signal, uint64_t value, wm_error** error);
-/// The output signals of the unit, 1 or 0. buffers: stopped, triggered, wrapped; spe: PMBIRQ, enabled; dpu: interrupt0,
-/// interrupt1, debug_request (at any time in the last wm_unit_run), idle. WM_USAGE: another line.
+/// The output signals of the unit, 1 or 0. buffers: stopped, triggered, wrapped; tpiu: stopped; funnel: waiting (bytes
+/// that have not passed); cti: output0, output1, … and channel0, channel1, …, which it makes active; spe: PMBIRQ,
+/// enabled; dpu: interrupt0, interrupt1, debug_request (at any time in the last wm_unit_run), idle. WM_USAGE: another
+/// line.
 WM_API wm_status wm_unit_line(wm_unit* unit, const char* line, int* level, wm_error** error);
 /// The memory to which the unit writes; it lives until the next call for this unit. buffers: the bytes for a reader,
 /// the oldest byte first; spe: the profiling buffer up to PMBPTR_EL1; dpu: from DP_TSA to the line of DP_TEA, in memory
 /// order. Returns 0 and sets `*bytes` to NULL if there is nothing, or no memory to lend it.
 WM_API size_t wm_unit_memory(wm_unit* unit, const uint8_t** bytes);
 /// The bytes that left the unit since the last call, lent like the memory of wm_unit_memory. tmc-etf as a hardware
-/// FIFO: frames; dpu: bytes of Nexus messages, up to 64 MiB of which wait.
+/// FIFO: frames; tpiu: bytes through its pins; funnel, replicator: a trace ID and a byte by turns; dpu: bytes of Nexus
+/// messages, up to 64 MiB of which wait.
 WM_API size_t wm_unit_take(wm_unit* unit, const uint8_t** bytes);
 
-/// Buffers: bytes of a source, 0x01 to 0x6f. Bytes that the buffer does not accept are lost, as in hardware.
+/// Buffers, tpiu, funnel, replicator: bytes of a source, 0x01 to 0x6f. Bytes that the unit does not accept are lost, as
+/// in hardware.
 WM_API wm_status wm_unit_send(wm_unit* unit, uint8_t trace_id, const uint8_t* bytes, size_t count, wm_error** error);
 
 enum { WM_OP_OTHER, WM_OP_LOAD, WM_OP_STORE, WM_OP_BRANCH };

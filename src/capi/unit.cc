@@ -1,4 +1,5 @@
-/// Models of units that are programmed by registers: trace buffers, the profiling unit SPE, the DPU of a DSP.
+/// Models of units that are programmed by registers: trace buffers and what is between them and the sources, the
+/// profiling unit SPE, the DPU of a DSP.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -19,8 +20,11 @@
 #include "objects.h"
 #include "waymark/core/wire.h"
 #include "waymark/dpu/model.h"
+#include "waymark/sink/bus.h"
+#include "waymark/sink/cti.h"
 #include "waymark/sink/programming.h"
 #include "waymark/sink/tmc.h"
+#include "waymark/sink/tpiu.h"
 #include "waymark/spe/model.h"
 
 namespace waymark::capi {
@@ -84,7 +88,9 @@ public:
     virtual Result<std::uint64_t> read(std::string_view name) = 0;
     virtual Status signal(std::string_view name, std::uint64_t value) = 0;
     virtual Result<bool> line(std::string_view name) = 0;
-    virtual Status send(std::uint8_t, Bytes) { return lacks("bytes of sources", "a trace buffer"); }
+    virtual Status send(std::uint8_t, Bytes) {
+        return lacks("bytes of sources", "a trace buffer, trace port, funnel or replicator");
+    }
     virtual Status retire(const wm_operation&) { return lacks("operations", "spe"); }
     virtual Result<std::pair<std::string, std::string>> decide(std::string_view, const wm_operation*) {
         return lacks("decisions", "spe");
@@ -92,7 +98,7 @@ public:
     virtual Status run(std::uint64_t, std::span<const wm_event_count>, const wm_eonce_item*) {
         return lacks("events and items", "dpu");
     }
-    [[nodiscard]] virtual std::vector<std::uint8_t> memory() const = 0;
+    [[nodiscard]] virtual std::vector<std::uint8_t> memory() const { return {}; }
     virtual std::vector<std::uint8_t> take() { return {}; }
 
     std::vector<std::uint8_t> shown;  ///< what the last call lent to the caller
@@ -112,9 +118,45 @@ protected:
 
 namespace {
 
-// ---- trace buffers
+// ---- the way of the trace
 
-class BufferUnit final : public ModelledUnit {
+/// A component with registers of 32 bits at offsets.
+template <class Model>
+class Component : public ModelledUnit {
+public:
+    Status write(std::string_view name, std::uint64_t value) override {
+        WM_ASSIGN_OR_RETURN(const std::uint32_t offset, offset_of(name));
+        if (value > 0xffffffff) return wrong(fmt::format("{}: {:#x} has more than 32 bits", name, value));
+        if (std::string refused = model().write_register(offset, static_cast<std::uint32_t>(value)); !refused.empty())
+            return wrong(std::move(refused));
+        return Nothing{};
+    }
+    Result<std::uint64_t> read(std::string_view name) override {
+        WM_ASSIGN_OR_RETURN(const std::uint32_t offset, offset_of(name));
+        return std::uint64_t{model().read_register(offset)};
+    }
+
+protected:
+    [[nodiscard]] virtual Model& model() = 0;
+    static Status check_id(std::uint8_t id) {
+        if (coresight::is_source({id})) return Nothing{};
+        return wrong(fmt::format("trace ID {:#04x}: sources have 0x01 to 0x6f", id));
+    }
+
+private:
+    static Result<std::uint32_t> offset_of(std::string_view name) {
+        std::string names;
+        for (std::uint32_t offset = 0; offset < 0x400; offset += 4) {
+            const auto known = Model::register_name(offset);
+            if (known.empty()) continue;
+            if (known == name) return offset;
+            names += fmt::format("{}{}", names.empty() ? "" : ", ", known);
+        }
+        return wrong(fmt::format("there is no register '{}'; known are {}", name, names));
+    }
+};
+
+class BufferUnit final : public Component<sink::Tmc> {
 public:
     explicit BufferUnit(const sink::TmcConfig& config) : tmc_(config) {}
 
@@ -127,17 +169,6 @@ public:
         return std::unique_ptr<ModelledUnit>(std::make_unique<BufferUnit>(config));
     }
 
-    Status write(std::string_view name, std::uint64_t value) override {
-        WM_ASSIGN_OR_RETURN(const std::uint32_t offset, offset_of(name));
-        if (value > 0xffffffff) return wrong(fmt::format("{}: {:#x} has more than 32 bits", name, value));
-        if (std::string refused = tmc_.write_register(offset, static_cast<std::uint32_t>(value)); !refused.empty())
-            return wrong(std::move(refused));
-        return Nothing{};
-    }
-    Result<std::uint64_t> read(std::string_view name) override {
-        WM_ASSIGN_OR_RETURN(const std::uint32_t offset, offset_of(name));
-        return std::uint64_t{tmc_.read_register(offset)};
-    }
     Status signal(std::string_view name, std::uint64_t) override {
         if (name == "trigger")
             tmc_.trigger();
@@ -154,7 +185,7 @@ public:
         return no_line(name, "stopped, triggered, wrapped");
     }
     Status send(std::uint8_t id, Bytes bytes) override {
-        if (!coresight::is_source({id})) return wrong(fmt::format("trace ID {:#04x}: sources have 0x01 to 0x6f", id));
+        WM_LEAVE_IF_ERROR(check_id(id));
         tmc_.write({id}, bytes);
         return Nothing{};
     }
@@ -162,17 +193,193 @@ public:
     std::vector<std::uint8_t> take() override { return tmc_.drain(most_memory); }
 
 private:
-    static Result<std::uint32_t> offset_of(std::string_view name) {
-        std::string names;
-        for (std::uint32_t offset = 0; offset < 0x400; offset += 4) {
-            const std::string_view known = sink::Tmc::register_name(offset);
-            if (known.empty()) continue;
-            if (known == name) return offset;
-            names += fmt::format("{}{}", names.empty() ? "" : ", ", known);
-        }
-        return wrong(fmt::format("there is no register '{}'; known are {}", name, names));
-    }
+    sink::Tmc& model() override { return tmc_; }
     sink::Tmc tmc_;
+};
+
+class PortUnit final : public Component<sink::Tpiu> {
+public:
+    explicit PortUnit(const sink::TpiuConfig& config) : tpiu_(config) {}
+
+    static Result<std::unique_ptr<ModelledUnit>> make(UnitSettings& settings) {
+        sink::TpiuConfig config;
+        std::uint64_t widths = config.widths;
+        WM_LEAVE_IF_ERROR(settings.number("widths", widths, 0xffffffff));
+        WM_LEAVE_IF_ERROR(settings.all_taken());
+        config.widths = static_cast<std::uint32_t>(widths);
+        WM_LEAVE_IF_ERROR(config.check());
+        return std::unique_ptr<ModelledUnit>(std::make_unique<PortUnit>(config));
+    }
+    Status signal(std::string_view name, std::uint64_t) override {
+        if (name == "trigger")
+            tpiu_.trigger();
+        else if (name == "flush")
+            tpiu_.flush();
+        else if (name == "idle")
+            tpiu_.idle();
+        else
+            return no_signal(name, "trigger, flush, idle");
+        return Nothing{};
+    }
+    Result<bool> line(std::string_view name) override {
+        if (name == "stopped") return tpiu_.stopped();
+        return no_line(name, "stopped");
+    }
+    Status send(std::uint8_t id, Bytes bytes) override {
+        WM_LEAVE_IF_ERROR(check_id(id));
+        tpiu_.write({id}, bytes);
+        return Nothing{};
+    }
+    std::vector<std::uint8_t> take() override { return tpiu_.take(); }
+
+private:
+    sink::Tpiu& model() override { return tpiu_; }
+    sink::Tpiu tpiu_;
+};
+
+/// The end of a bus that keeps what comes: a trace ID and a byte by turns.
+class KeptBus final : public coresight::BusSink {
+public:
+    void write(coresight::TraceId id, Bytes bytes) override {
+        for (const std::uint8_t byte : bytes) kept_.insert(kept_.end(), {id.value, byte});
+    }
+    void flush() override {}
+    std::vector<std::uint8_t> take() { return std::exchange(kept_, {}); }
+
+private:
+    std::vector<std::uint8_t> kept_;
+};
+
+class FunnelUnit final : public Component<sink::BusFunnel> {
+public:
+    explicit FunnelUnit(unsigned inputs) : funnel_(inputs, out_) {}
+
+    static Result<std::unique_ptr<ModelledUnit>> make(UnitSettings& settings) {
+        std::uint64_t inputs = sink::BusFunnel::most_inputs;
+        WM_LEAVE_IF_ERROR(settings.number("inputs", inputs, sink::BusFunnel::most_inputs));
+        WM_LEAVE_IF_ERROR(settings.all_taken());
+        if (inputs == 0) return wrong("inputs 0: a funnel has 1 to 8");
+        return std::unique_ptr<ModelledUnit>(std::make_unique<FunnelUnit>(static_cast<unsigned>(inputs)));
+    }
+    Status signal(std::string_view name, std::uint64_t value) override {
+        if (name == "input") {
+            if (value >= funnel_.inputs())
+                return wrong(fmt::format("input {}: this funnel has 0 to {}", value, funnel_.inputs() - 1));
+            input_ = static_cast<unsigned>(value);
+        } else if (name == "pass") {
+            (void)funnel_.pass(value);
+        } else if (name == "flush") {
+            funnel_.flush();
+        } else {
+            return no_signal(name, "input, pass, flush");
+        }
+        return Nothing{};
+    }
+    Result<bool> line(std::string_view name) override {
+        if (name == "waiting") return funnel_.waiting_bytes() != 0;
+        return no_line(name, "waiting");
+    }
+    Status send(std::uint8_t id, Bytes bytes) override {
+        WM_LEAVE_IF_ERROR(check_id(id));
+        if (bytes.size() > most_memory - funnel_.waiting_bytes())
+            return wrong("1 GiB of bytes would wait; let them pass (signal pass)");
+        funnel_.offer(input_, {id}, bytes);
+        return Nothing{};
+    }
+    std::vector<std::uint8_t> take() override { return out_.take(); }
+
+private:
+    sink::BusFunnel& model() override { return funnel_; }
+    KeptBus out_;
+    sink::BusFunnel funnel_;
+    unsigned input_ = 0;
+};
+
+class ReplicatorUnit final : public Component<sink::BusReplicator> {
+public:
+    static Result<std::unique_ptr<ModelledUnit>> make(UnitSettings& settings) {
+        WM_LEAVE_IF_ERROR(settings.all_taken());
+        return std::unique_ptr<ModelledUnit>(std::make_unique<ReplicatorUnit>());
+    }
+    Status signal(std::string_view name, std::uint64_t value) override {
+        if (name != "output") return no_signal(name, "output");
+        if (value >= outputs_.size()) return wrong(fmt::format("output {}: a replicator has 0 and 1", value));
+        taken_ = static_cast<std::size_t>(value);
+        return Nothing{};
+    }
+    Result<bool> line(std::string_view name) override { return no_line(name, "none"); }
+    Status send(std::uint8_t id, Bytes bytes) override {
+        WM_LEAVE_IF_ERROR(check_id(id));
+        replicator_.write({id}, bytes);
+        return Nothing{};
+    }
+    std::vector<std::uint8_t> take() override { return outputs_[taken_].take(); }
+
+private:
+    sink::BusReplicator& model() override { return replicator_; }
+    std::array<KeptBus, sink::BusReplicator::outputs> outputs_;
+    sink::BusReplicator replicator_{outputs_[0], outputs_[1]};
+    std::size_t taken_ = 0;
+};
+
+/// An interface, and another one in its matrix that the caller's channels come from.
+class CrossTriggerUnit final : public Component<sink::Cti> {
+public:
+    explicit CrossTriggerUnit(const sink::CtiConfig& config)
+        : config_(config), cti_(config), others_(sink::CtiConfig{.channels = config.channels}) {
+        matrix_.connect(cti_);
+        matrix_.connect(others_);
+        others_.write_register(sink::Cti::gate, ~0U);
+        others_.write_register(sink::Cti::control, 1);
+    }
+
+    static Result<std::unique_ptr<ModelledUnit>> make(UnitSettings& settings) {
+        sink::CtiConfig config;
+        std::uint64_t triggers = config.triggers, channels = config.channels, acknowledged = 0;
+        WM_LEAVE_IF_ERROR(settings.number("triggers", triggers, sink::Cti::most));
+        WM_LEAVE_IF_ERROR(settings.number("channels", channels, sink::Cti::most));
+        WM_LEAVE_IF_ERROR(settings.number("acknowledged", acknowledged, 0xffffffff));
+        WM_LEAVE_IF_ERROR(settings.all_taken());
+        config.triggers = static_cast<unsigned>(triggers);
+        config.channels = static_cast<unsigned>(channels);
+        config.acknowledged = static_cast<std::uint32_t>(acknowledged);
+        WM_LEAVE_IF_ERROR(config.check());
+        return std::unique_ptr<ModelledUnit>(std::make_unique<CrossTriggerUnit>(config));
+    }
+    Status signal(std::string_view name, std::uint64_t value) override {
+        if (value > 1) return wrong(fmt::format("{} {}: it is 1 or 0", name, value));
+        if (const auto input = number_of(name, "input", config_.triggers))
+            cti_.set_trigger_in(*input, value != 0);
+        else if (const auto channel = number_of(name, "channel", config_.channels))
+            others_.write_register(value != 0 ? sink::Cti::appset : sink::Cti::appclear, 1U << *channel);
+        else
+            return no_signal(name, names("input"));
+        return Nothing{};
+    }
+    Result<bool> line(std::string_view name) override {
+        if (const auto output = number_of(name, "output", config_.triggers)) return cti_.trigger_out(*output);
+        if (const auto channel = number_of(name, "channel", config_.channels))
+            return (cti_.read_register(sink::Cti::choutstatus) >> *channel & 1U) != 0;
+        return no_line(name, names("output"));
+    }
+
+private:
+    sink::Cti& model() override { return cti_; }
+    /// The number in a name such as `input4`; nothing if it is another name, or there are not as many.
+    static std::optional<unsigned> number_of(std::string_view name, std::string_view word, unsigned count) {
+        std::uint64_t number = 0;
+        if (!name.starts_with(word) || !wire::scan_number(name.substr(word.size()), number) || number >= count)
+            return {};
+        return static_cast<unsigned>(number);
+    }
+    [[nodiscard]] std::string names(std::string_view trigger) const {
+        return fmt::format("{0}0 to {0}{1}, channel0 to channel{2}", trigger, config_.triggers - 1,
+                           config_.channels - 1);
+    }
+
+    const sink::CtiConfig config_;
+    sink::Cti cti_, others_;
+    sink::Ctm matrix_;
 };
 
 // ---- SPE
@@ -605,10 +812,15 @@ Result<std::unique_ptr<ModelledUnit>> make_unit(std::string_view kind, const cha
         if (sink.name == kind) return BufferUnit::make(sink.kind, settings);
         known += fmt::format("{}, ", sink.name);
     }
+    if (kind == "tpiu") return PortUnit::make(settings);
+    if (kind == "funnel") return FunnelUnit::make(settings);
+    if (kind == "replicator") return ReplicatorUnit::make(settings);
+    if (kind == "cti") return CrossTriggerUnit::make(settings);
     if (kind == "spe") return SpeUnit::make(settings);
     if (kind == "dpu") return DpuUnit::make(settings);
     return wrong(
-        fmt::format("there is no unit '{}' that is programmed by registers; known are {}spe, dpu; for ptm, etmv4 and "
+        fmt::format("there is no unit '{}' that is programmed by registers; known are {}tpiu, funnel, replicator, cti, "
+                    "spe, dpu; for ptm, etmv4 and "
                     "others use wm_model_new",
                     kind, known));
 }

@@ -1,4 +1,4 @@
-/* Units that are programmed by registers: trace buffers, SPE, the DPU. */
+/* Units that are programmed by registers: trace buffers, ports and links, SPE, the DPU. */
 #include "check.h"
 
 static void write_all(wm_unit* unit, const char* const* names, const uint64_t* values) {
@@ -43,7 +43,7 @@ static void buffers_stop_at_their_trigger(void) {
         wm_unit_free(unit);
     }
     wm_unit* unit = NULL;
-    FAILS(WM_USAGE, "tmc-etr", wm_unit_new("tpiu", NULL, &unit, error));
+    FAILS(WM_USAGE, "tmc-etr, tpiu, funnel, replicator, cti", wm_unit_new("etf", NULL, &unit, error));
     static const char *const odd[] = {"memory_bytes=100", NULL}, *const other[] = {"bytes=256", NULL};
     FAILS(WM_USAGE, "multiple of 16", wm_unit_new("etb", odd, &unit, error));
     FAILS(WM_USAGE, "memory_bytes", wm_unit_new("etb", other, &unit, error));
@@ -67,6 +67,70 @@ static void buffers_stop_at_their_trigger(void) {
     }
     CHECK(passed >= 40 * sizeof piece);
     wm_unit_free(unit);
+}
+
+/* docs/spec/trace-bus.md: the input with the highest priority is next, and a filter leaves IDs out. */
+static void links_pass_trace_on(void) {
+    wm_unit *funnel = NULL, *replicator = NULL, *port = NULL;
+    static const char *const inputs[] = {"inputs=4", NULL}, *const widths[] = {"widths=8", NULL};
+    OK(wm_unit_new("funnel", inputs, &funnel, error));
+    OK(wm_unit_new("replicator", NULL, &replicator, error));
+    OK(wm_unit_new("tpiu", widths, &port, error));
+    const uint8_t piece[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+    OK(wm_unit_send(funnel, 0x10, piece, sizeof piece, error)); /* input 0 is closed */
+    CHECK(level_of(funnel, "waiting") == 0);
+    OK(wm_unit_write(funnel, "FUNCTL", 0x103, error));
+    OK(wm_unit_send(funnel, 0x10, piece, sizeof piece, error));
+    OK(wm_unit_signal(funnel, "input", 1, error));
+    OK(wm_unit_send(funnel, 0x21, piece, sizeof piece, error));
+    CHECK(level_of(funnel, "waiting") == 1);
+    OK(wm_unit_signal(funnel, "pass", 5, error)); /* input 0 has the higher priority */
+    const uint8_t* bytes = NULL;
+    CHECK(wm_unit_take(funnel, &bytes) == 40);
+    CHECK(bytes[0] == 0x10 && bytes[1] == 1 && bytes[30] == 0x10 && bytes[32] == 0x21 && bytes[33] == 1);
+    OK(wm_unit_signal(funnel, "flush", 0, error));
+    CHECK(level_of(funnel, "waiting") == 0 && wm_unit_take(funnel, NULL) == 24);
+    OK(wm_unit_write(replicator, "IDFILTER1", 2, error)); /* 0x10 to 0x1f */
+    OK(wm_unit_send(replicator, 0x10, piece, 4, error));
+    OK(wm_unit_send(replicator, 0x21, piece, 4, error));
+    CHECK(wm_unit_take(replicator, NULL) == 16);
+    OK(wm_unit_signal(replicator, "output", 1, error));
+    CHECK(wm_unit_take(replicator, &bytes) == 8 && bytes[0] == 0x21);
+    OK(wm_unit_write(port, "CSPSR", 8, error));
+    OK(wm_unit_write(port, "FFCR", 3, error));
+    OK(wm_unit_send(port, 0x10, piece, sizeof piece, error));
+    CHECK(wm_unit_take(port, NULL) >= 16 && level_of(port, "stopped") == 0);
+    FAILS(WM_USAGE, "trigger, flush, idle", wm_unit_signal(port, "output", 1, error));
+    FAILS(WM_USAGE, "0 to 3", wm_unit_signal(funnel, "input", 4, error));
+    FAILS(WM_USAGE, "0 and 1", wm_unit_signal(replicator, "output", 2, error));
+    FAILS(WM_USAGE, "0x01 to 0x6f", wm_unit_send(replicator, 0, piece, 1, error));
+    wm_unit_free(funnel);
+    wm_unit_free(replicator);
+    wm_unit_free(port);
+}
+
+/* docs/spec/cti.md: triggers reach channels, channels of other interfaces reach triggers, and a gate closes the way
+ * out. */
+static void cross_triggers(void) {
+    wm_unit* cti = NULL;
+    OK(wm_unit_new("cti", NULL, &cti, error));
+    static const char* const names[] = {"CTICONTROL", "CTIINEN4", "CTIOUTEN1", "CTIGATE", NULL};
+    static const uint64_t values[] = {1, 1 << 2, 1 << 3, 1 << 2};
+    write_all(cti, names, values);
+    OK(wm_unit_signal(cti, "input4", 1, error));
+    CHECK(level_of(cti, "channel2") == 1 && level_of(cti, "channel3") == 0 && level_of(cti, "output1") == 0);
+    OK(wm_unit_write(cti, "CTIGATE", 0, error));
+    CHECK(level_of(cti, "channel2") == 0);
+    OK(wm_unit_signal(cti, "channel3", 1, error));
+    CHECK(level_of(cti, "output1") == 1);
+    OK(wm_unit_signal(cti, "channel3", 0, error));
+    CHECK(level_of(cti, "output1") == 1); /* until it is acknowledged */
+    OK(wm_unit_write(cti, "CTIINTACK", 2, error));
+    CHECK(level_of(cti, "output1") == 0);
+    FAILS(WM_USAGE, "input0 to input7, channel0 to channel3", wm_unit_signal(cti, "input8", 1, error));
+    FAILS(WM_USAGE, "output0 to output7", wm_unit_line(cti, "stopped", &(int){0}, error));
+    FAILS(WM_USAGE, "1 or 0", wm_unit_signal(cti, "input4", 2, error));
+    wm_unit_free(cti);
 }
 
 /* docs/spec/spe.md: functions of the architecture one by one, samples, barriers, and the interrupt of a full buffer. */
@@ -323,6 +387,8 @@ void unit_suite(void) {
     FAILS(WM_USAGE, "unit", wm_unit_write(NULL, "CTL", 1, error));
     wm_unit_free(NULL);
     buffers_stop_at_their_trigger();
+    links_pass_trace_on();
+    cross_triggers();
     spe_samples();
     dpu_example();
     dpu_fields();

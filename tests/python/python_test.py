@@ -386,10 +386,33 @@ class Units(unittest.TestCase):
             self.assertTrue(unit.line("stopped"))
             self.assertEqual(unit["STS"] & 7, 7)
             self.assertEqual(len(unit.memory()), 256)
-        with self.assertRaisesRegex(waymark.UsageError, "tmc-etr"):
-            waymark.Unit("tpiu")
+        with self.assertRaisesRegex(waymark.UsageError, "tmc-etr, tpiu, funnel, replicator, cti"):
+            waymark.Unit("etf")
         with self.assertRaisesRegex(waymark.UsageError, "FFSR"):
             unit["FOO"] = 1
+
+    def test_links(self):
+        """From a funnel through a replicator into a trace port, and a trigger through an interface."""
+        funnel, replicator, port = waymark.Unit("funnel"), waymark.Unit("replicator"), waymark.Unit("tpiu", widths=8)
+        funnel["FUNCTL"] = 0x302
+        funnel.send(0x10, b"lost")
+        funnel.signal("input", 1)
+        funnel.send(0x11, b"kept")
+        funnel.signal("flush")
+        passed = funnel.take()
+        self.assertEqual(passed, bytes(b for byte in b"kept" for b in (0x11, byte)))
+        replicator["IDFILTER0"] = 2
+        replicator.send(0x11, passed[1::2])
+        self.assertEqual(replicator.take(), b"")
+        replicator.signal("output", 1)
+        self.assertEqual(replicator.take(), passed)
+        port["CSPSR"], port["FFCR"] = 8, 3
+        port.send(0x11, passed[1::2] * 5)
+        self.assertGreaterEqual(len(port.take()), 16)
+        cti = waymark.Unit("cti")
+        cti["CTICONTROL"], cti["CTIINEN4"], cti["CTIGATE"] = 1, 1, 1
+        cti.signal("input4")
+        self.assertTrue(cti.line("channel0"))
 
     def test_spe(self):
         """Functions of the architecture, barriers, samples, and the interrupt of a full buffer."""

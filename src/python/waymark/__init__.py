@@ -493,8 +493,8 @@ def _operations(pc=None, kind="other", cycle=0, address=0, physical=None, events
 
 
 class Unit:
-    """A unit that is programmed by registers: a trace buffer (`etb`, `tmc-etb`, `tmc-etf`, `tmc-etr`), a profiling unit
-    (`spe`), or the Debug and Profiling Unit of a DSP (`dpu`). Settings, registers, signals and lines are the same as of wm_unit_new,
+    """A unit that is programmed by registers: a trace buffer (`etb`, `tmc-etb`, `tmc-etf`, `tmc-etr`), what is before it
+    (`tpiu`, `funnel`, `replicator`, `cti`), a profiling unit (`spe`), or the Debug and Profiling Unit of a DSP (`dpu`). Settings, registers, signals and lines are the same as of wm_unit_new,
     wm_unit_write, wm_unit_signal and wm_unit_line in waymark.h.
     """
 
@@ -522,11 +522,12 @@ class Unit:
         return self._handle.memory()
 
     def take(self) -> bytes:
-        """What left the unit since the last call: frames of a FIFO, Nexus messages of a dpu."""
+        """What left the unit since the last call: frames of a FIFO, bytes of a trace port, trace IDs and bytes by turns of a
+        funnel or replicator, Nexus messages of a dpu."""
         return self._handle.take()
 
     def send(self, trace_id: int, data: bytes) -> None:
-        """Buffers: bytes of a source."""
+        """Buffers, trace ports, funnels, replicators: bytes of a source."""
         self._handle.send(_number("trace_id", trace_id, 8), bytes(data))
 
     def retire(self, pc, kind="other", **columns) -> None:
