@@ -61,7 +61,7 @@ enum class A64Register : std::uint8_t {
     }
 }
 
-/// Whether only the VMID depends on this register.
+/// Whether of a recording of flow only the VMID depends on this register.
 [[nodiscard]] constexpr bool is_of_vmid_only(A64Register reg) {
     return reg == A64Register::vttbr_el2 || reg == A64Register::contextidr_el2;
 }

@@ -50,6 +50,7 @@ struct A64Needs {
     bool vmid = false;       ///< those on which only the VMID depends
     bool profiling = false;  ///< those on which only statistical profiling depends
     [[nodiscard]] bool includes(A64Register reg) const {
+        if (reg == A64Register::contextidr_el2) return vmid || profiling;
         return reg != A64Register::none && (vmid || !is_of_vmid_only(reg)) && (profiling || !is_of_profiling_only(reg));
     }
 };

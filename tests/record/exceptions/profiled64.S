@@ -72,8 +72,10 @@ guest:  bl loop_user
         msr hcr_el2, x0
         mov x0, #MDCR
         msr mdcr_el2, x0
-        mov x0, #0x10                       // PA
+        mov x0, #0x18                       // PA, CX
         msr s3_4_c9_c9_0, x0                // PMSCR_EL2
+        mov x0, #0x55
+        msr contextidr_el2, x0
         adr x0, kernel
         msr elr_el2, x0
         mov x0, #0x3c5
@@ -87,12 +89,16 @@ kernel: adr x3, word
         msr s3_0_c9_c10_0, x0               // PMBLIMITR_EL1: 64 KiB, E
         mov x0, #256
         msr s3_0_c9_c9_3, x0                // PMSIRR_EL1
-        mov x0, #0x22                       // TS, E1SPE
+        mov x0, #0x77
+        msr contextidr_el1, x0
+        mov x0, #0x2a                       // TS, CX, E1SPE
         msr s3_0_c9_c9_0, x0                // PMSCR_EL1
         isb
         bl loop_kernel
-        mov x0, #0x21                       // TS, E0SPE
+        mov x0, #0x1                        // E0SPE
         msr s3_0_c9_c9_0, x0
+        ldr x0, =0x20002                    // LD, FT
+        msr s3_0_c9_c9_4, x0                // PMSFCR_EL1
         isb
         bl loop_unsampled
         adr x0, user
@@ -122,6 +128,7 @@ mapped: cmp x10, #8
         orr x0, x0, #1
         msr sctlr_el1, x0
         isb
+        msr s3_0_c9_c9_4, xzr
         mov x0, #0x32                       // TS, PA, E1SPE
         msr s3_0_c9_c9_0, x0
         isb
