@@ -163,7 +163,7 @@ class Damage(PerfCase):
                                  for _, _, count, lost in ranges if not lost))
         info = json.loads(self.waymark("info", data, "--format", "json").stdout)
         said = {p["kind"]: p for p in info["peculiarities"]}["no-context-ids"]
-        self.assertIn("the thread of each AUX range is that of its record", said["means"])
+        self.assertIn("the thread of each AUX range is the thread that its record or SWITCH records name", said["means"])
 
     def test_threads_in_vmids(self):
         data = self.record("vmid.data", "--unit", "ete", "--cpus", "2", "--context-in-vmid", "--sink-ids")

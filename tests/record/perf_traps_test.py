@@ -132,7 +132,7 @@ class Traps(PerfCase):
             info.put(at, info.word(at) & ~CID)
         finding = self.check(records, "no-context-ids", "context IDs were not traced")
         self.assertEqual(finding["severity"], "note")
-        self.assertIn("the thread of each AUX range is that of its record", finding["cause"])
+        self.assertIn("the thread of each AUX range is the thread that its record or SWITCH records name", finding["cause"])
         # With an event that traces CPUs, AUX records do not show the thread.
         records.put_attr(0, 40, lambda flags: flags & ~INHERIT)
         finding = self.check(records, "no-context-ids", "context IDs were not traced")

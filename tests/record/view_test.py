@@ -253,7 +253,7 @@ class View(unittest.TestCase):
                 program="arm_static")
         refused("a PTM counts cycles", "--cycle-threshold", "9", program="arm_static")
         refused("--fifo cannot be used with", "--fifo", "64", "--view-range", "main")
-        refused("is only for --unit", "--unit", "spe", "--registers", "x")
+        refused("--registers with --unit spe is only for --system", "--unit", "spe", "--registers", "x")
         refused("cannot be read", "--registers", self.folder / "missing")
         refused("unit.txt:2: TRCVICTRL: this ETE has no such register; is TRCVICTLR meant?",
                 registers="# a comment\nTRCVICTRL 1\n")
