@@ -65,7 +65,7 @@ TEST(Etm4Recognition, NeedsAnASyncATraceInfoAndLittleDamage) {
     EXPECT_EQ(refused(std::string(async) + "f7"),
               "ETMv4 and ETE, 18 configurations: 2 packets, 1 A-sync, 0 Trace Infos, 0 stretches (0 bytes) without "
               "packets");
-    // A quarter of the parsed bytes is lost, and then one byte more. Neither bytes before an A-sync nor zeros at the
+    // A quarter of the synchronisations may have damage, and no more. Neither bytes before an A-sync nor zeros at the
     // end count. 44 bytes are packets.
     const auto damaged = [](unsigned times) {
         std::string out;
@@ -77,15 +77,15 @@ TEST(Etm4Recognition, NeedsAnASyncATraceInfoAndLittleDamage) {
     EXPECT_EQ(refused(damaged(3)),
               "ETMv4 and ETE, 18 configurations: 88 packets, 4 A-syncs, 4 Trace Infos, 3 stretches (3 bytes) without "
               "packets");
-    // A quarter of the parsed bytes is lost, and one byte more. Bytes before an A-sync do not count, nor do zeros at
-    // the end. 44 bytes are packets.
+    // Half as many bytes are lost as are parsed, and one byte more. Bytes before an A-sync do not count, nor do zeros
+    // at the end. 44 bytes are packets.
     const auto lost = [](unsigned bytes) {
         return repeated("f7", 9) + sync + repeated("f7", 16) + reserved + repeated("f7", bytes - 1) + sync +
                repeated("00", 30);
     };
-    EXPECT_EQ(identified(lost(11)).tried.front().result,
-              "20 packets, 2 A-syncs, 2 Trace Infos, 1 stretch (11 bytes) without packets");
-    refused(lost(12));
+    EXPECT_EQ(identified(lost(22)).tried.front().result,
+              "20 packets, 2 A-syncs, 2 Trace Infos, 1 stretch (22 bytes) without packets");
+    refused(lost(23));
 }
 
 TEST(Etm4Recognition, GivesThePlaceOfTheFirstASync) {

@@ -227,7 +227,7 @@ TEST(PftRecognition, NeedsAnASyncAndAnISyncAndLittleDamage) {
     };
     EXPECT_EQ(refused(in_one(test::hex("84 84 84"))), "at best no A-sync (00 00 00 00 00 80)");
     EXPECT_EQ(refused(Packed(c).add(ASync{}).add(Ignore{}).stretches()), "at best 1 A-sync, but no I-sync");
-    // A quarter of the parsed bytes is lost, and then one byte more. Neither bytes before an A-sync nor zeros at the
+    // A quarter of the synchronisations may have damage, and no more. Neither bytes before an A-sync nor zeros at the
     // end count.
     const auto damaged = [&](unsigned times) {
         Packed p(c);
@@ -243,8 +243,8 @@ TEST(PftRecognition, NeedsAnASyncAndAnISyncAndLittleDamage) {
     EXPECT_EQ(enough.tried.front().result,
               "at best 88 packets, 4 A-syncs, 4 I-syncs, 2 stretches (2 bytes) without packets");
     EXPECT_EQ(refused(damaged(3)), "at best 88 packets, 4 A-syncs, 4 I-syncs, 3 stretches (3 bytes) without packets");
-    // A quarter of the parsed bytes is lost, and one byte more. Bytes before an A-sync do not count, nor do zeros at
-    // the end.
+    // Half as many bytes are lost as are parsed, and one byte more. Bytes before an A-sync do not count, nor do zeros
+    // at the end.
     const auto lost = [&](unsigned bytes) {
         Packed p(c);
         p.raw("0c 0c 0c 0c 0c 0c 0c 0c").sync();
@@ -254,8 +254,8 @@ TEST(PftRecognition, NeedsAnASyncAndAnISyncAndLittleDamage) {
         p.sync().raw("00 00 00 00 00 00 00 00");
         return p.stretches();
     };
-    EXPECT_TRUE(row().identify(lost(10), enough));
-    EXPECT_EQ(refused(lost(11)), "at best 20 packets, 2 A-syncs, 2 I-syncs, 1 stretch (11 bytes) without packets");
+    EXPECT_TRUE(row().identify(lost(20), enough));
+    EXPECT_EQ(refused(lost(21)), "at best 20 packets, 2 A-syncs, 2 I-syncs, 1 stretch (21 bytes) without packets");
 }
 
 TEST(PftRecognition, ProvesNothingWithBytesThatParseAnyWay) {
