@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "waymark/image/memory_map.h"
 #include "waymark/record/recorded_program.h"
 
 namespace waymark::record {
@@ -38,11 +37,9 @@ std::vector<std::string> system_arguments(const SystemProgram& program) {
     return out;
 }
 
-Result<QemuOptions> a64_system_emulator(const SystemProgram& program, A64Needs needs) {
+Result<QemuOptions> a64_system_emulator(const SystemProgram& program, const image::MemoryMap& memory, A64Needs needs) {
     WM_RETURN_IF_ERROR(check_a64_log(program.qemu_options));
     const std::string& image = program.command.front();
-    image::MemoryMap memory;
-    if (const auto added = memory.add_elf(image); !added) return added.error();
     WM_ASSIGN_OR_RETURN(const auto qemu, find_qemu("qemu-system-aarch64", "qemu-system-arm"));
     WM_ASSIGN_OR_RETURN(const auto plugin, find_plugin());
     QemuOptions how{.qemu = qemu, .plugin = plugin, .program = {image}, .aarch64 = true};

@@ -90,6 +90,8 @@ Result<QemuOptions> program_under_qemu(const ProfilerOptions& to, const Profiled
 
 Result<QemuOptions> system_under_qemu(ProfilerOptions& to, const ProfiledProgram& program) {
     const std::string& image = to.command.front();
+    image::MemoryMap memory;
+    if (const auto added = memory.add_elf(image); !added) return added.error();
     if (!kind_of(image).aarch64)
         return Error{Errc::usage, fmt::format("--system --unit spe takes an AArch64 image, and {} is none; the "
                                               "Statistical Profiling Extension is for these alone",
@@ -103,11 +105,9 @@ Result<QemuOptions> system_under_qemu(ProfilerOptions& to, const ProfiledProgram
                                              .cpu = std::string(cpu_of(to.machine)),
                                              .processors = program.processors,
                                              .qemu_options = program.qemu_options},
-                                            {.profiling = true}));
+                                            memory, {.profiling = true}));
     how.memory = true;
     how.exact = false;
-    image::MemoryMap memory;
-    if (const auto added = memory.add_elf(image); !added) return added.error();
     to.begins_off = programs_profiling(memory);
     return how;
 }

@@ -50,8 +50,7 @@ class SpeSystem(unittest.TestCase):
         program = self.folder / name
         done = run(CROSS, "-march=armv8.2-a+profile", f"-DMDCR={mdcr}", *more, "-nostdlib", "-static", "-Wl,-Ttext=0x40080000,-N,--no-warnings",
                    "-o", program, SOURCE / "tests/record/exceptions/profiled64.S")
-        if done.returncode != 0:
-            self.skipTest(f"{CROSS} does not compile the program: {done.stderr}")
+        self.assertEqual(done.returncode, 0, done.stderr)
         return program
 
     def record(self, program, *options, status=0):
@@ -161,6 +160,11 @@ class SpeSystem(unittest.TestCase):
 
     def test_mistakes(self):
         program = self.build("mistakes")
+        (self.folder / "cut").write_bytes(program.read_bytes()[:100])
+        for name, words in (("missing", "there is no such file"), ("cut", "there is no code in it")):
+            done = run(WAYMARK, "record", "--unit", "spe", "--system", "-o", self.folder / "none.data", "--", self.folder / name)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(words, " ".join(done.stderr.split()))
         registers = self.folder / "wrong"
         registers.write_text("TRCCONFIGR 1\n")
         for options, words in ((("--smp", "17"), "the modelled machine has 16 CPUs"),

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "waymark/core/result.h"
+#include "waymark/image/memory_map.h"
 #include "waymark/record/a64_system.h"
 #include "waymark/record/qemu.h"
 
@@ -28,8 +29,9 @@ struct SystemProgram {
 /// Arguments of QEMU before the image; a comma in a value is doubled.
 [[nodiscard]] std::vector<std::string> system_arguments(const SystemProgram& program);
 
-/// How to run an AArch64 image: QEMU, the plugin, and the places where QEMU's log shows registers. Errors: `not_found`:
-/// QEMU or the plugin; `unreadable`, `bad_format`, `unsupported`: the image.
-[[nodiscard]] Result<QemuOptions> a64_system_emulator(const SystemProgram& program, A64Needs needs);
+/// How to run an AArch64 image, whose code `memory` has: QEMU, the plugin, and the places where QEMU's log shows
+/// registers. Errors: `usage`: see check_a64_log; `not_found`: QEMU or the plugin.
+[[nodiscard]] Result<QemuOptions> a64_system_emulator(const SystemProgram& program, const image::MemoryMap& memory,
+                                                      A64Needs needs);
 
 }  // namespace waymark::record
