@@ -21,12 +21,6 @@ namespace {
 
 using namespace waymark;
 
-std::uint32_t word(fuzz::Input& input) {
-    std::uint32_t out = 0;
-    for (unsigned i = 0; i < 4; ++i) out = out << 8 | input.byte();
-    return out;
-}
-
 bool traces_nothing(const etm3::Registers& registers) {
     const protocol::UnitExplanation e = pft::explain(
         registers, {}, [](std::string_view) { return true; }, pft::Macrocell::etmv3);
@@ -71,7 +65,7 @@ private:
                 } else if ((what & 64U) != 0) {
                     number += 0x300;
                 }
-                return write(number, word(input_),
+                return write(number, input_.word(),
                              (what & 32U) != 0 ? etm3::Requester::external : etm3::Requester::software);
             }
             case 1:
@@ -93,7 +87,7 @@ private:
                                            : model_.request_sync();
             case 7: return model_.set_external_input(1 + (what >> 4U & 3U), (what & 0x80U) != 0);
             case 8: return model_.set_user_mode((what & 16U) != 0);
-            case 9: return model_.set_context_id(word(input_));
+            case 9: return model_.set_context_id(input_.word());
             case 10: return model_.set_power((what & 0xe0U) != 0, cycle_);
             default: {
                 etm3::Executed e;
@@ -155,7 +149,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::Input input({data, size});
     etm3::ModelConfig config;
     const unsigned how = input.byte();
-    config.registers.ccr = from_value<pft::Etmccr>((how & 1U) != 0 ? word(input) : 0x8d294004);
+    config.registers.ccr = from_value<pft::Etmccr>((how & 1U) != 0 ? input.word() : 0x8d294004);
     if ((how & 2U) != 0) config.choices.fifo_bytes = 64U + how;
     config.registers.cr.cycle_accurate = (how & 4U) != 0;
     config.registers.cr.timestamps = (how & 8U) != 0;

@@ -22,12 +22,6 @@ namespace {
 
 using namespace waymark;
 
-std::uint32_t word(fuzz::Input& input) {
-    std::uint32_t out = 0;
-    for (unsigned i = 0; i < 4; ++i) out = out << 8 | input.byte();
-    return out;
-}
-
 /// A sentence about registers names at least one.
 void check_sentence(const std::string& text) {
     if (text.find("TRC") == text.npos || text.size() < 20) std::abort();
@@ -40,7 +34,7 @@ void check_config(fuzz::Input& input) {
     given = given << 8U | input.byte();
     for (auto* value : {&r.configr, &r.traceidr, &r.idr0, &r.idr1, &r.idr2, &r.idr8, &r.devarch, &r.idr9, &r.idr10,
                         &r.idr11, &r.idr12, &r.idr13}) {
-        if ((given & 1U) != 0) *value = word(input);
+        if ((given & 1U) != 0) *value = input.word();
         given >>= 1U;
     }
     for (const auto profile : {etm4::CoreProfile::a, etm4::CoreProfile::r, etm4::CoreProfile::m}) {
@@ -108,7 +102,7 @@ private:
                     offset = places[offset / 4 % places.size()].offset;
                 }
                 // Software unlocks a unit before it programs it.
-                return write(offset, word(input_),
+                return write(offset, input_.word(),
                              (what & 32U) != 0 ? etm4::Requester::external : etm4::Requester::software);
             }
             case 1:
@@ -129,7 +123,7 @@ private:
                        : (what & 32U) != 0 ? model_.wait(cycle_)
                                            : model_.request_sync();
             case 8: return model_.set_external_input(what >> 4U & 3U, (what & 0x80U) != 0);
-            case 9: return model_.instrument(word(input_), cycle_);
+            case 9: return model_.instrument(input_.word(), cycle_);
             case 10:
                 if ((what & 16U) != 0) return model_.transaction_start(cycle_);
                 if ((what & 32U) != 0) return model_.transaction_commit(cycle_);

@@ -19,6 +19,11 @@ public:
         bytes_ = bytes_.subspan(1);
         return value;
     }
+    std::uint32_t word() {
+        std::uint32_t out = 0;
+        for (unsigned i = 0; i < 4; ++i) out = out << 8 | byte();
+        return out;
+    }
     Bytes take(std::size_t count) {
         const Bytes out = bytes_.first(std::min(count, bytes_.size()));
         bytes_ = bytes_.subspan(out.size());

@@ -23,12 +23,6 @@ using namespace waymark;
 using coresight::TraceId;
 using sink::BusFunnel, sink::BusReplicator, sink::Cti, sink::Tpiu;
 
-std::uint32_t word(fuzz::Input& input) {
-    std::uint32_t out = 0;
-    for (unsigned i = 0; i < 4; ++i) out = out << 8 | input.byte();
-    return out;
-}
-
 using Streams = std::array<std::vector<std::uint8_t>, coresight::trace_ids>;
 struct Unpacked {
     Streams bytes;
@@ -60,7 +54,7 @@ void check_funnel(fuzz::Input& in) {
         switch (const unsigned what = in.byte(); what % 4) {
             case 0: {
                 const std::uint32_t offset = what / 4 % 3 * 4;
-                const std::uint32_t value = word(in);
+                const std::uint32_t value = in.word();
                 if (funnel.write_register(offset, value).empty())
                     WM_CHECK((funnel.read_register(offset) & ~value) == 0);
                 break;
@@ -82,7 +76,7 @@ void check_funnel(fuzz::Input& in) {
 }
 
 void check_port(fuzz::Input& in) {
-    const std::uint32_t widths = word(in);
+    const std::uint32_t widths = in.word();
     if (!sink::TpiuConfig{.widths = widths}.check()) return;
     Tpiu port({.widths = widths});
     sink::NoSink nothing;
@@ -101,7 +95,7 @@ void check_port(fuzz::Input& in) {
         switch (const unsigned what = in.byte(); what % 8) {
             case 0: {
                 const std::uint32_t offset = offsets[in.byte() % offsets.size()];
-                const std::uint32_t value = what < 128 ? in.byte() : word(in);
+                const std::uint32_t value = what < 128 ? in.byte() : in.word();
                 const bool was_stopped = port.stopped();
                 port.write_register(offset, value);
                 if (offset == Tpiu::ffcr && ((value & 3U) != 3 || was_stopped)) plain = false;
@@ -111,7 +105,7 @@ void check_port(fuzz::Input& in) {
             case 2: port.flush(); break;
             case 3: port.idle(); break;
             case 4: take(); break;
-            case 5: WM_CHECK(replicator.write_register(what / 8 % 2 * 4, word(in)).empty()); break;
+            case 5: WM_CHECK(replicator.write_register(what / 8 % 2 * 4, in.word()).empty()); break;
             default: {
                 const TraceId id{static_cast<std::uint8_t>(0x10 + 0x20 * (what % 3))};
                 std::vector<std::uint8_t> piece(in.byte() % 40U + 1);
@@ -141,7 +135,7 @@ void check_port(fuzz::Input& in) {
 
 void check_triggers(fuzz::Input& in) {
     const unsigned triggers = 1 + in.byte() % 32, channels = 1 + in.byte() % 32;
-    Cti first({.triggers = triggers, .channels = channels, .acknowledged = word(in)}), second({});
+    Cti first({.triggers = triggers, .channels = channels, .acknowledged = in.word()}), second({});
     sink::Ctm matrix;
     matrix.connect(first);
     matrix.connect(second);
@@ -156,7 +150,7 @@ void check_triggers(fuzz::Input& in) {
         if (what % 4 < 2)
             cti.set_trigger_in(what / 8 % (what % 2 == 0 ? triggers : 8), (what & 4U) != 0);
         else
-            cti.write_register(in.byte() * 4U, word(in));
+            cti.write_register(in.byte() * 4U, in.word());
         WM_CHECK(first.read_register(Cti::trigoutstatus) == outputs);
         if (triggers < 32) WM_CHECK(outputs >> triggers == 0);
     }
@@ -172,7 +166,7 @@ void check_explained(fuzz::Input& in) {
     std::vector<RegisterValue> registers;
     for (const std::string_view name : names)
         if (const unsigned how = in.byte(); how % 3 != 0)
-            registers.push_back({std::string(name), how < 128 ? in.byte() : word(in), {}, 32});
+            registers.push_back({std::string(name), how < 128 ? in.byte() : in.word(), {}, 32});
     for (const std::string_view type : types)
         for (const bool saved : {false, true}) {
             const auto device = sink::explain_device(type, registers, saved);
