@@ -157,7 +157,7 @@ std::vector<std::string_view> make_fit(std::vector<std::size_t>& widths, const s
     }
 }
 
-/// Whether a name is that of the symbol before an address, as `qsort+0x1a4?`.
+/// Whether a name belongs to the symbol before an address, as `qsort+0x1a4?`.
 bool is_symbol_before(std::string_view name) {
     const std::size_t distance = name.find("+0x");
     const std::size_t end = distance == name.npos ? distance : name.find_first_not_of("0123456789abcdef", distance + 3);

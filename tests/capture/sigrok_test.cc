@@ -86,7 +86,7 @@ struct Session {
     std::vector<std::pair<std::string, Level>> lines{};  ///< by channel: its name, what it carries
     unsigned unit_bytes = 1;
     std::string rate = "24 MHz";
-    unsigned parts = 0;  ///< number of files with samples; 0: one file, whose name is not that of a part
+    unsigned parts = 0;  ///< number of files with samples; 0: one file with the name of a whole session
     std::string metadata{}, version = "2";
 
     [[nodiscard]] std::string described() const {

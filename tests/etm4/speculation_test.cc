@@ -120,8 +120,8 @@ TEST(Etm4Cycles, AllDecodersAgree) {
     test::expect_all_agree(elements, part.bytes, part.config, *part.code);
 }
 
-/// The packets of a stream up to its first address, with this depth of speculation, and so many bytes after them that
-/// loops read the inserted packets.
+/// The packets of a stream up to its first address, with this depth of speculation, and enough bytes after this address
+/// that loops read the inserted packets.
 struct Begun {
     explicit Begun(std::uint32_t depth) : part(speculating(100)) {
         part.config.max_speculation = depth;

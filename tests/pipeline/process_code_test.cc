@@ -229,7 +229,7 @@ TEST(PlacedBlocks, HaveTheAddressesOfTheirFiles) {
     EXPECT_TRUE(PlacedBlocks(code).of({}).empty());
 }
 
-/// Events of a thread, and what a ProcessSink makes of them.
+/// Events of a thread, and the code that a ProcessSink finds for these events.
 class Moved {
 public:
     explicit Moved(bool moves, std::shared_ptr<FakeSpaces> spaces = three_processes())

@@ -76,7 +76,7 @@ struct TraceWriterOptions {
     bool keep_truth = true;   ///< false: bytes and `range_truth` only, for benchmarks
 };
 
-/// The ranges of an execution in three numbers, like those of flow::Summary; known without keeping the ranges.
+/// The ranges of an execution in three numbers, which flow::Summary has too; known without keeping the ranges.
 struct RangeTruth {
     std::uint64_t ranges = 0, instructions = 0;
     ExecutedHash hash;
