@@ -136,20 +136,21 @@ flow::Context A64State::context() const {
 
 namespace {
 
-constexpr std::size_t step = 4;
+constexpr std::size_t a64_bytes = 4;
 
 /// Calls `f(address, word)` for each instruction in the executable parts.
 void for_each_word(const image::MemoryMap& memory, auto&& f) {
     for (const image::Region& region : memory.regions()) {
         if (region.shadowed_by) continue;
         const std::uint64_t end = region.address.value + region.bytes;
-        for (std::uint64_t at = (region.address.value + step - 1) / step * step; at + step <= end;) {
+        for (std::uint64_t at = (region.address.value + a64_bytes - 1) / a64_bytes * a64_bytes;
+             at + a64_bytes <= end;) {
             const isa::Code code = memory.at({at}, {});
-            const std::size_t whole = code.bytes.size() / step * step;
+            const std::size_t whole = code.bytes.size() / a64_bytes * a64_bytes;
             if (whole == 0) break;
-            for (std::size_t i = 0; i < whole; i += step) {
+            for (std::size_t i = 0; i < whole; i += a64_bytes) {
                 std::uint32_t word = 0;
-                std::memcpy(&word, code.bytes.data() + i, step);
+                std::memcpy(&word, code.bytes.data() + i, a64_bytes);
                 f(Address{at + i}, word);
             }
             at += whole;
@@ -170,12 +171,12 @@ std::vector<std::pair<Address, Address>> after_register_writes(const image::Memo
     std::vector<std::pair<Address, Address>> found, vectors;
     for_each_word(memory, [&](Address at, std::uint32_t word) {
         if (needs.includes(a64_register_written(word)) && found.size() < most_watched_writes)
-            found.emplace_back(at + step, at + 2 * step);
+            found.emplace_back(at + a64_bytes, at + 2 * a64_bytes);
         // The entries for synchronous exceptions that a level takes from itself; a table is aligned to its size.
         constexpr std::uint64_t table_bytes = 2048, with_own_stack = 0x200;
         const std::uint64_t entry = at.value % table_bytes;
         if (needs.profiling && (entry == 0 || entry == with_own_stack) && vectors.size() < most_watched_writes)
-            vectors.emplace_back(at, at + step);
+            vectors.emplace_back(at, at + a64_bytes);
     });
     found.insert(found.end(), vectors.begin(), vectors.end());
     std::sort(found.begin(), found.end());
