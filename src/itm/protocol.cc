@@ -76,10 +76,10 @@ bool is_text(const Stimulus& packet) {
 
 /// The result of parsing: numbers of packets that a unit sends, and of others.
 struct Likeness : protocol::Likeness {
-    std::uint64_t syncs{}, timestamps{}, stimuli{}, texts{}, hardware{}, odd{};
+    std::uint64_t syncs{}, timestamps{}, stimuli{}, texts{}, hardware{}, odd{}, odd_inside{}, odd_bytes{};
     protocol::Overflows overflows{};
     std::uint64_t head_bytes{};
-    std::optional<Offset> first_head{};
+    std::optional<Offset> first_head{}, first_odd{};
 
     void gap(const Gap& gap, const Stretch& stretch) {
         if (gap.reason == GapReason::unsynchronised) {
@@ -97,9 +97,30 @@ struct Likeness : protocol::Likeness {
         ++stimuli;
         texts += is_text(p) ? 1 : 0;
     }
-    void see(const HardwareSource& p, Extent, const Stretch&) { ++(is_reserved(p) ? odd : hardware); }
-    void see(const Extension& p, Extent, const Stretch&) { odd += p.more || p.hardware ? 1 : 0; }
+    void see(const HardwareSource& p, Extent at, const Stretch& stretch) {
+        if (is_reserved(p))
+            reserved(at, stretch);
+        else
+            ++hardware;
+    }
+    void see(const Extension& p, Extent at, const Stretch& stretch) {
+        if (p.more || p.hardware) reserved(at, stretch);
+    }
     void see(const Overflow&, Extent at, const Stretch& stretch) { overflows.add(stretch.offsets.capture(at.first)); }
+
+    /// At the head of the stream, a packet seems reserved if the stream begins amid another one.
+    void reserved(Extent at, const Stretch& stretch) {
+        ++odd;
+        const Offset place = stretch.offsets.capture(at.first);
+        if (packets == odd) {
+            head_bytes += at.bytes;
+            if (!first_head) first_head = place;
+            return;
+        }
+        ++odd_inside;
+        odd_bytes += at.bytes;
+        if (!first_odd) first_odd = place;
+    }
 
     /// In random bytes about 42 of 100 packets are reserved or have damage before them; in programs it can be only 36.
     /// A synchronisation packet outweighs that in a short stream, and so does text: four in ten random values are
@@ -183,6 +204,17 @@ public:
         if (configuration == nullptr) return {};
         const auto found = protocol::likeness<Likeness, Parser>(stretches, config_of(*configuration));
         std::vector<CaptureFinding> out = found.findings(words());
+        if (found.odd_inside != 0)
+            out.push_back({protocol::Severity::warning,
+                           "reserved-packets",
+                           {},
+                           {},
+                           found.first_odd,
+                           fmt::format("{} ({}) of kinds that no unit sends", counted(found.odd_inside, "packet"),
+                                       counted(found.odd_bytes, "byte")),
+                           "packets of the kinds that are defined",
+                           "bytes were damaged on their way, or the memory there was never written",
+                           "these packets count as lost; read the buffer again if it matters"});
         if (found.overflows.times != 0) out.push_back(found.overflows.finding("the unit's FIFO overflowed"));
         if (found.head_bytes != 0)
             out.push_back({protocol::Severity::note,

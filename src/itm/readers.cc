@@ -86,7 +86,7 @@ public:
             unconfirmed_bytes_ += at.bytes;
         }
         if constexpr (std::is_same_v<P, HardwareSource>)
-            see_hardware(packet);
+            see_hardware(packet, at, offsets);
         else
             group_.end();
         if constexpr (std::is_same_v<P, GlobalTimestamp1> || std::is_same_v<P, GlobalTimestamp2>) {
@@ -100,7 +100,7 @@ public:
         } else if constexpr (std::is_same_v<P, Stimulus>) {
             ++counts_.messages;
         } else if constexpr (std::is_same_v<P, Extension>) {
-            counts_.messages += packet.more || packet.hardware ? 1 : 0;
+            if (packet.more || packet.hardware) counts_.reserved(at, offsets);
         } else if constexpr (std::is_same_v<P, Sync>) {
             ++syncs_;
         }
@@ -125,7 +125,7 @@ public:
             if (head.dwt) {
                 HardwareSource p = head.packet;
                 p.data = head.length == 5 ? next : next & (head.length == 3 ? 0xffffU : 0xffU);
-                see_hardware(p);
+                see_hardware(p, {here + static_cast<std::uint64_t>(at - begin), head.length}, offsets);
             } else {
                 group_.end();
             }
@@ -183,16 +183,20 @@ public:
     }
 
 private:
-    void see_hardware(const HardwareSource& p) {
+    void see_hardware(const HardwareSource& p, Extent at, const OffsetMap& offsets) {
         const bool reserved = is_reserved(p);
-        reserved_ += reserved ? 1 : 0;
         if (!reserved && p.discriminator >= 8) {
             counts_.messages += group_.see(p.discriminator, p.size) ? 1 : 0;
             return;
         }
         group_.end();
+        if (reserved) {
+            ++reserved_;
+            counts_.reserved(at, offsets);
+            return;
+        }
         ++counts_.messages;
-        counts_.samples |= !reserved && p.discriminator == 2;
+        counts_.samples |= p.discriminator == 2;
     }
 
     SourceState state_;

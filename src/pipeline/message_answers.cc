@@ -150,6 +150,10 @@ private:
             handlers.lose();
             return damage(m);
         }
+        if (m.kind == MessageKind::reserved) {
+            lose(GapReason::reserved_header, m);
+            return;
+        }
         ++messages;
         unconfirmed += m.confirmed ? 0 : 1;
         timed += m.cycles || m.timestamp ? 1 : 0;
@@ -188,10 +192,13 @@ private:
     void damage(const Message& m) {
         for (unsigned reason = 0; reason < gap_reasons; ++reason) {
             if (m.name != name(static_cast<GapReason>(reason)) || m.at.bytes == 0) continue;
-            flow::Trouble& gap = troubles.gaps[reason];
-            if (gap.times++ == 0) gap.offset = offsets_.capture(m.at.first).value;
-            gap.bytes += m.at.bytes;
+            lose(static_cast<GapReason>(reason), m);
         }
+    }
+    void lose(GapReason reason, const Message& m) {
+        flow::Trouble& gap = troubles.gaps[static_cast<unsigned>(reason)];
+        if (gap.times++ == 0) gap.offset = offsets_.capture(m.at.first).value;
+        gap.bytes += m.at.bytes;
     }
     void channel(const Message& m) {
         const std::pair key(*m.master, *m.channel);

@@ -128,16 +128,18 @@ std::string Likeness::errors_text() const {
 }
 std::vector<CaptureFinding> Likeness::findings(const Words& words) const {
     if (errors == 0) return {};
-    return {{Severity::warning,
-             "damaged-packets",
-             {},
-             {},
-             first_error,
-             errors_text(),
-             "packets up to the next " + std::string(words.sync),
-             "bytes were damaged or lost on their way" +
-                 (words.settings.empty() ? "" : ", or " + std::string(words.settings) + " are of another unit"),
-             "trace continues at the " + std::string(words.sync) + " after each; read the buffer again if it matters"}};
+    return {
+        {Severity::warning,
+         "damaged-packets",
+         {},
+         {},
+         first_error,
+         errors_text(),
+         "packets up to the next " + std::string(words.sync),
+         "bytes were damaged or lost on their way" +
+             (words.settings.empty() ? ""
+                                     : ", or the values of " + std::string(words.settings) + " are of another unit"),
+         "trace continues at the " + std::string(words.sync) + " after each; read the buffer again if it matters"}};
 }
 
 std::vector<CaptureFinding> lost_bytes_findings(const Identity& identity, const std::vector<Stretch>& stretches,

@@ -21,6 +21,7 @@
 #include "waymark/doctor/examine.h"
 #include "waymark/etm4/protocol.h"
 #include "waymark/flow/summary.h"
+#include "waymark/mtb/protocol.h"
 
 namespace waymark::doctor {
 namespace {
@@ -758,6 +759,20 @@ TEST_F(Dumps, AnItmStreamMayBeginAmidAPacket) {
     EXPECT_EQ(warned(), "damaged-packets " + std::to_string(6 + 14 * 20) + ";");
 }
 
+// Erased memory amid the stream reads as packets of a kind that no unit sends.
+TEST_F(Dumps, ErasedMemoryInAnItmStreamIsLost) {
+    FileBytesOf trace;
+    const FileBytesOf values = test::hex("47 aa b8 00 08 8f 01 00 00 00 c0 f7 c9 04");
+    for (unsigned i = 0; i < 40; ++i) trace.insert(trace.end(), values.begin(), values.end());
+    trace.insert(trace.begin() + 14 * 20, 20, 0xff);
+    const ExaminationReport report = examined(trace);
+    const CaptureFinding* const reserved = finding(report, "reserved-packets");
+    ASSERT_NE(reserved, nullptr) << report.verdict;
+    EXPECT_EQ(reserved->found, "4 packets (20 bytes) of kinds that no unit sends");
+    EXPECT_EQ(reserved->offset, Offset{14 * 20});
+    EXPECT_NE(report.verdict.find("in part"), std::string::npos) << report.verdict;
+}
+
 // The trace of a port that is idle most of the time: its first 64 KiB contain no frame.
 TEST_F(Dumps, APortThatIsIdleAtFirstAndInBurstsLosesNothing) {
     FileBytesOf frames, port;
@@ -1085,6 +1100,21 @@ TEST_F(Dumps, AnMtbNamesACoreOnlyIfItsReturnsDo) {
     // A Non-secure stack, which only ARMv8-M has; and the value that all cores have.
     EXPECT_EQ(core_type(0xffffffbc, "v8"), "ARMv8-M, proven; ARMv8-M");
     EXPECT_EQ(core_type(0xfffffff8, "any"), "ARMv6-M, assumed; ARMv6-M");
+}
+
+// A debugger that prints words as numbers exchanges their bytes.
+TEST_F(Dumps, WordsOfAnMtbInReverseOrderAreRecognised) {
+    const FileBytesOf bytes = interrupted_loop(0xfffffff8);
+    FileBytesOf swapped = bytes;
+    for (std::size_t at = 0; at + 4 <= swapped.size(); at += 4)
+        std::reverse(swapped.begin() + static_cast<std::ptrdiff_t>(at),
+                     swapped.begin() + static_cast<std::ptrdiff_t>(at) + 4);
+    const ExaminationReport report = examined(swapped);
+    ASSERT_EQ(report.sources.size(), 1U) << report.verdict;
+    EXPECT_EQ(report.sources.front().identity.protocol, &mtb::row());
+    EXPECT_NE(finding(report, "byte-order"), nullptr);
+    ASSERT_NE(report.buffers.front().decoded, nullptr);
+    EXPECT_EQ(*report.buffers.front().decoded, bytes);
 }
 
 }  // namespace

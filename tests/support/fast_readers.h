@@ -106,10 +106,11 @@ class CountedMessages final : public protocol::MessageListener {
 public:
     void message(const protocol::Message& m) override {
         using enum protocol::MessageKind;
-        messages += m.kind == damage ? 0 : 1;
+        const bool is_lost = m.kind == damage || m.kind == reserved;
+        messages += is_lost ? 0 : 1;
         overflows += m.kind == overflow ? 1 : 0;
         samples |= m.kind == sample;
-        if (m.kind == damage) lost += m.at.bytes;
+        if (is_lost) lost += m.at.bytes;
     }
     std::uint64_t messages = 0, overflows = 0, lost = 0;
     bool samples = false;

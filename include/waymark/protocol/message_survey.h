@@ -23,6 +23,12 @@ struct MessageCounts {
         if (trouble.times++ == 0) trouble.offset = offsets.capture(gap.first).value;
         trouble.bytes += gap.bytes();
     }
+    /// A packet that the unit never sends: its bytes were damaged, or are no trace.
+    void reserved(Extent at, const OffsetMap& offsets) {
+        flow::Trouble& trouble = troubles.gaps[static_cast<unsigned>(GapReason::reserved_header)];
+        if (trouble.times++ == 0) trouble.offset = offsets.capture(at.first).value;
+        trouble.bytes += at.bytes;
+    }
     void overflow(Extent at, const OffsetMap& offsets) {
         ++messages;
         if (troubles.overflows.times++ == 0) troubles.overflows.offset = offsets.capture(at.first).value;
