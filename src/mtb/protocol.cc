@@ -109,6 +109,11 @@ struct Likeness : protocol::Likeness {
         return pairs >= 3 && different && breaks <= 1 + pairs / 16 && (pairs >= 6 || breaks == 0) &&
                backward * 8 >= packets;
     }
+    /// The pairs that follow one another, if they are too many for words that only resemble them.
+    [[nodiscard]] std::uint64_t linked() const {
+        constexpr std::uint64_t least_linked = 6;
+        return pairs - breaks < least_linked ? 0 : pairs - breaks;
+    }
     [[nodiscard]] std::string text() const {
         return fmt::format("{}, {} of which cannot follow the one before",
                            counted(packets, "pair of words", "pairs of words"), breaks);
@@ -213,6 +218,7 @@ public:
         out.tried.push_back({"source and destination of jumps (MTB)", found.text()});
         if (!found.convinces()) return false;
         infer(stretches, found, false, out);
+        out.entries = found.linked();
         return true;
     }
     void identify_listed(const std::vector<Stretch>& stretches, protocol::Identity& out) const override {
