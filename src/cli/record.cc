@@ -106,12 +106,13 @@ waymark::Status choose_unit(RecordOptions& options) {
     const bool is_spe = options.unit == "spe", is_dpu = options.unit == "dpu";
     const bool is_cortex_m = options.is_cortex_m = CortexMRecordOptions::is_unit(options.unit, for_cortex_m);
     if (options.unit.empty() && for_cortex_m)
-        return Error{Errc::usage,
-                     fmt::format("{} was built for {}, a Cortex-M: choose --unit mtb (which instructions ran), etmv3 "
-                                 "or etmv4 (the same, of a Cortex-M3 or M4, and of an M33 or M55), itm (messages of "
-                                 "software, exceptions, watched "
-                                 "variables), stm (messages of software) or several, such as mtb,itm",
-                                 options.flow.program.front(), kind.architecture)};
+        return Error{
+            Errc::usage,
+            fmt::format("{} was built for {}, a Cortex-M: choose --unit mtb (which instructions ran), etmv3 "
+                        "or etmv4 (the same, of a Cortex-M3 or M4, and of an M7, M33 or M55), itm (messages of "
+                        "software, exceptions, watched "
+                        "variables), stm (messages of software) or several, such as mtb,itm",
+                        options.flow.program.front(), kind.architecture)};
     const bool is_flow = !is_spe && !is_dpu && !is_cortex_m;
     if (is_flow)
         for (const flow::UnitFactory* const units : pipeline::flow_units())

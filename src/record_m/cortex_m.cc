@@ -47,20 +47,26 @@ constexpr const char* core_name = "core_0";
 using Etm = CortexMRecording::Etm;
 using Moment = std::chrono::steady_clock;
 
-/// A machine of QEMU with a Cortex-M, by the architecture of its programs.
+/// A machine of QEMU with a Cortex-M, by the architecture of its programs, and the ETM of its core.
 struct Machine {
     const char *architecture, *name, *core;
+    Etm etm;
 };
-constexpr std::array machines{
-    Machine{"ARMv6-M", "microbit", "Cortex-M0"},          Machine{"ARMv6S-M", "microbit", "Cortex-M0"},
-    Machine{"ARMv7-M", "mps2-an385", "Cortex-M3"},        Machine{"ARMv7E-M", "mps2-an386", "Cortex-M4"},
-    Machine{"ARMv8-M.base", "mps2-an505", "Cortex-M33"},  Machine{"ARMv8-M.main", "mps2-an505", "Cortex-M33"},
-    Machine{"ARMv8.1-M.main", "mps3-an547", "Cortex-M55"}};
+constexpr std::array machines{Machine{"ARMv6-M", "microbit", "Cortex-M0", Etm::none},
+                              Machine{"ARMv6S-M", "microbit", "Cortex-M0", Etm::none},
+                              Machine{"ARMv7-M", "mps2-an385", "Cortex-M3", Etm::v3},
+                              Machine{"ARMv7E-M", "mps2-an386", "Cortex-M4", Etm::v3},
+                              Machine{"ARMv7E-M", "mps2-an500", "Cortex-M7", Etm::v4},
+                              Machine{"ARMv8-M.base", "mps2-an505", "Cortex-M33", Etm::v4},
+                              Machine{"ARMv8-M.main", "mps2-an505", "Cortex-M33", Etm::v4},
+                              Machine{"ARMv8.1-M.main", "mps3-an547", "Cortex-M55", Etm::v4}};
 
-std::string core_of(const std::string& architecture) {
-    for (const Machine& machine : machines)
-        if (architecture == machine.architecture) return machine.core;
-    return "Cortex-M";
+/// The first machine for the architecture whose core has such an ETM; for Etm::none, with any ETM or none. Null: none.
+const Machine* machine_for(const std::string& architecture, Etm etm) {
+    const auto* const found = std::find_if(machines.begin(), machines.end(), [&](const Machine& machine) {
+        return architecture == machine.architecture && (etm == Etm::none || etm == machine.etm);
+    });
+    return found == machines.end() ? nullptr : &*found;
 }
 
 Error usage(std::string message) { return {Errc::usage, std::move(message)}; }
@@ -162,7 +168,7 @@ public:
         if (options.etm != Etm::none) {
             const bool v4 = options.etm == Etm::v4;
             WM_ASSIGN_OR_RETURN(const auto to, out->output_.add(v4 ? etm4_name : etm3_name, "ETB", etm_id));
-            WM_ASSIGN_OR_RETURN(auto unit, EtmUnit::create(options.folder, v4, to));
+            WM_ASSIGN_OR_RETURN(auto unit, EtmUnit::create(options.folder, v4, out->core(), to));
             out->units_.push_back(std::move(unit));
         }
         if (options.itm) {
@@ -318,17 +324,20 @@ private:
         return enabled_;
     }
 
+    /// The type of the traced core, such as `Cortex-M33`.
+    [[nodiscard]] std::string core() const {
+        const Machine* const machine = machine_for(kind_of(options_.program.front()).architecture, options_.etm);
+        return machine == nullptr ? "Cortex-M" : machine->core;
+    }
     Status write(bool complete) {
         const std::string& program = options_.program.front();
-        const ProgramKind kind{kind_of(program).architecture};
         WM_RETURN_IF_ERROR(images_.write());
         capture::Capture described;
         described.description = ini_text("recorded under QEMU: " + program);
-        described.cores.push_back({.name = core_name, .type = core_of(kind.architecture)});
+        described.cores.push_back({.name = core_name, .type = core()});
         Truth truth;
         truth.complete = complete;
-        for (auto& unit : units_)
-            WM_RETURN_IF_ERROR(unit->finish(core_name, core_of(kind.architecture), vectors_, described, truth));
+        for (auto& unit : units_) WM_RETURN_IF_ERROR(unit->finish(core_name, core(), vectors_, described, truth));
         WM_RETURN_IF_ERROR(output_.finish(described));
         // A snapshot can describe one source of a core. The first is the source of program flow, if there is one.
         for (std::size_t n = 1; n < described.sources.size(); ++n) described.sources[n].core.clear();
@@ -404,10 +413,6 @@ private:
         return out;
     }
 
-    struct ProgramKind {
-        std::string architecture;
-    };
-
     const CortexMRecording& options_;
     OutputLock lock_;
     bool aside_ = false, replaced_ = false;
@@ -453,9 +458,8 @@ Ending ending_of(int status) {
 }  // namespace
 
 std::string machine_of(const std::string& architecture) {
-    for (const Machine& machine : machines)
-        if (architecture == machine.architecture) return machine.name;
-    return {};
+    const Machine* const machine = machine_for(architecture, CortexMRecording::Etm::none);
+    return machine == nullptr ? "" : machine->name;
 }
 
 Result<RecordOutcome> record_cortex_m(const CortexMRecording& asked, const ShowRecording& show) {
@@ -469,21 +473,19 @@ Result<RecordOutcome> record_cortex_m(const CortexMRecording& asked, const ShowR
                                  "operating system (-mcpu=cortex-m33)",
                                  options.program.front(),
                                  kind.architecture.empty() ? "cores other than those it names" : kind.architecture)};
-    if (options.etm != Etm::none) {
-        const bool v7 = kind.architecture.starts_with("ARMv7"), v8 = kind.architecture.starts_with("ARMv8");
-        if (options.etm == Etm::v3 ? !v7 : !v8)
-            return usage(
-                options.etm == Etm::v3
-                    ? fmt::format("--unit etmv3: {} was built for {}, whose cores have none; a Cortex-M3 or M4 "
-                                  "has one (-mcpu=cortex-m3){}",
-                                  options.program.front(), kind.architecture,
-                                  v8 ? "; --unit etmv4 records this program" : "")
-                    : fmt::format("--unit etmv4: {} was built for {}, whose recorded cores have none; a "
-                                  "Cortex-M33 or M55 has one (-mcpu=cortex-m33){}",
-                                  options.program.front(), kind.architecture,
-                                  v7 ? "; --unit etmv3 records this program" : ""));
+    const Machine* const machine = machine_for(kind.architecture, options.etm);
+    if (machine == nullptr) {
+        const bool v3 = options.etm == Etm::v3;
+        const bool other = machine_for(kind.architecture, v3 ? Etm::v4 : Etm::v3) != nullptr;
+        return usage(fmt::format(
+            "--unit {}: {} was built for {}, whose recorded cores have none; a {}{}", v3 ? "etmv3" : "etmv4",
+            options.program.front(), kind.architecture,
+            v3 ? "Cortex-M3 or M4 has one (-mcpu=cortex-m3)" : "Cortex-M7, M33 or M55 has one (-mcpu=cortex-m33)",
+            !other ? ""
+            : v3   ? "; --unit etmv4 records this program"
+                   : "; --unit etmv3 records this program"));
     }
-    if (options.machine.empty()) options.machine = machine_of(kind.architecture);
+    if (options.machine.empty()) options.machine = machine->name;
     WM_ASSIGN_OR_RETURN(const fs::path qemu, find_qemu("qemu-system-arm", "qemu-system-arm"));
     WM_ASSIGN_OR_RETURN(const auto recorder, CortexMRecorder::create(options));
     WM_ASSIGN_OR_RETURN(const auto pipe, LogPipe::create());

@@ -13,7 +13,7 @@ namespace {
 /// The address of an exception that is chained to the one that ended (docs/spec/etm4.md, 9).
 constexpr std::uint32_t no_return_address = 0xfffffffe;
 
-etm4::ModelConfig etm4_config() {
+etm4::ModelConfig etm4_config(const std::string& core) {
     etm4::Config packets;
     packets.version = 0x42;
     packets.profile = isa::CoreProfile::m;
@@ -24,6 +24,15 @@ etm4::ModelConfig etm4_config() {
     // Thread and Handler mode (docs/spec/etm4-registers.md, 3).
     config.registers.idr3.exlevel_s = 9;
     config.registers.idr3.exlevel_ns = 0;
+    if (core == "Cortex-M7") {
+        etm4::Registers& r = config.registers;
+        r.idr0 = from_value<etm4::Trcidr0>(0x080006e1);
+        r.idr1 = from_value<etm4::Trcidr1>(0x4100f401);
+        r.idr2 = from_value<etm4::Trcidr2>(0x00000004);
+        r.idr3 = from_value<etm4::Trcidr3>(0x07090004);
+        r.idr4 = from_value<etm4::Trcidr4>(0x00114000);
+        r.idr5 = from_value<etm4::Trcidr5>(0x90c70002);
+    }
     return config;
 }
 
@@ -37,7 +46,7 @@ std::uint32_t exception_type(std::uint32_t number) {
 
 class Etm4 final : public EtmModel {
 public:
-    explicit Etm4(ByteSink& trace) : model_(config_, trace) {}
+    Etm4(const std::string& core, ByteSink& trace) : config_(etm4_config(core)), model_(config_, trace) {}
 
     void start(const CoreInstruction& first, std::uint64_t cycle) override {
         go_to(state_of(first.before));
@@ -109,12 +118,14 @@ private:
         model_.set_context(context);
     }
 
-    const etm4::ModelConfig config_ = etm4_config();
+    const etm4::ModelConfig config_;
     etm4::Model model_;
 };
 
 }  // namespace
 
-std::unique_ptr<EtmModel> make_etm4(ByteSink& trace) { return std::make_unique<Etm4>(trace); }
+std::unique_ptr<EtmModel> make_etm4(const std::string& core, ByteSink& trace) {
+    return std::make_unique<Etm4>(core, trace);
+}
 
 }  // namespace waymark::record

@@ -15,17 +15,19 @@ constexpr std::uint32_t least_exc_return = 0xff000000;
 
 }  // namespace
 
-EtmUnit::EtmUnit(bool v4, TraceOutput::Input to, std::string truth_name, std::unique_ptr<RangeWriter> ranges)
+EtmUnit::EtmUnit(bool v4, const std::string& core, TraceOutput::Input to, std::string truth_name,
+                 std::unique_ptr<RangeWriter> ranges)
     : v4_(v4),
       id_(to.id),
-      macrocell_(v4 ? make_etm4(to.trace) : make_etm3(to.trace)),
+      macrocell_(v4 ? make_etm4(core, to.trace) : make_etm3(to.trace)),
       truth_name_(std::move(truth_name)),
       ranges_(std::move(ranges)) {}
 
-Result<std::unique_ptr<CoreUnit>> EtmUnit::create(const std::filesystem::path& folder, bool v4, TraceOutput::Input to) {
+Result<std::unique_ptr<CoreUnit>> EtmUnit::create(const std::filesystem::path& folder, bool v4, const std::string& core,
+                                                  TraceOutput::Input to) {
     std::string name = fmt::format("truth_{}.bin", v4 ? etm4_name : etm3_name);
     WM_ASSIGN_OR_RETURN(auto ranges, RangeWriter::create(folder / name));
-    return std::unique_ptr<CoreUnit>(new EtmUnit(v4, to, std::move(name), std::move(ranges)));
+    return std::unique_ptr<CoreUnit>(new EtmUnit(v4, core, to, std::move(name), std::move(ranges)));
 }
 
 void EtmUnit::enable(bool on) {

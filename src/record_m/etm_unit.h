@@ -15,9 +15,10 @@ namespace waymark::record {
 
 class EtmUnit final : public CoreUnit {
 public:
-    /// `v4`: an ETMv4 rather than an ETMv3. Errors: `unreadable`: the file with the truth cannot be created.
+    /// `v4`: an ETMv4 rather than an ETMv3; `core`: such as `Cortex-M7`. Errors: `unreadable`: the file with the truth
+    /// cannot be created.
     [[nodiscard]] static Result<std::unique_ptr<CoreUnit>> create(const std::filesystem::path& folder, bool v4,
-                                                                  TraceOutput::Input to);
+                                                                  const std::string& core, TraceOutput::Input to);
     void enable(bool on) override;
     void state(const CoreMode& state) override { state_ = state; }
     void instruction(const CoreInstruction& instruction, std::uint32_t next, std::uint64_t cycle) override;
@@ -32,7 +33,8 @@ public:
     [[nodiscard]] bool any() const override { return truth_.instructions != 0; }
 
 private:
-    EtmUnit(bool v4, TraceOutput::Input to, std::string truth_name, std::unique_ptr<RangeWriter> ranges);
+    EtmUnit(bool v4, const std::string& core, TraceOutput::Input to, std::string truth_name,
+            std::unique_ptr<RangeWriter> ranges);
     /// An exception return whose destination is not known yet.
     struct Return {
         CoreInstruction instruction;

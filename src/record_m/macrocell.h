@@ -52,9 +52,10 @@ public:
     [[nodiscard]] virtual capture::Source source(coresight::TraceId id) const = 0;
 };
 
-/// The ETMv3.5 of a Cortex-M3 or M4, and the ETMv4 of a Cortex-M33 or M55. `trace` is borrowed.
+/// The ETMv3.5 of a Cortex-M3 or M4, and the ETMv4 of a Cortex-M7, M33 or M55. `trace` is borrowed. A
+/// Cortex-M7 has the ID registers of docs/spec/etm4-registers.md, 3.
 [[nodiscard]] std::unique_ptr<EtmModel> make_etm3(ByteSink& trace);
-[[nodiscard]] std::unique_ptr<EtmModel> make_etm4(ByteSink& trace);
+[[nodiscard]] std::unique_ptr<EtmModel> make_etm4(const std::string& core, ByteSink& trace);
 inline constexpr std::string_view etm3_name = "ETMV3_0", etm4_name = "ETMV4_0";
 
 }  // namespace waymark::record

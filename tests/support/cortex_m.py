@@ -6,8 +6,9 @@ cortex_m import BOARDS, COMPILER, build
 import subprocess
 
 COMPILER = "arm-linux-gnueabihf-gcc"
-# Core, and addresses of the code and of the variables: the machines microbit, mps2-an385, mps2-an505 and mps3-an547.
-BOARDS = {"m0": ("cortex-m0", "0x0", "0x20000000"), "m3": ("cortex-m3", "0x0", "0x20000000"), "m33": ("cortex-m33", "0x10000000", "0x38000000"),
+# Core, and addresses of the code and of the variables: the machines microbit, mps2-an385, mps2-an500, mps2-an505 and
+# mps3-an547.
+BOARDS = {"m0": ("cortex-m0", "0x0", "0x20000000"), "m3": ("cortex-m3", "0x0", "0x20000000"), "m7": ("cortex-m7", "0x0", "0x20000000"), "m33": ("cortex-m33", "0x10000000", "0x38000000"),
           "m55": ("cortex-m55", "0x0", "0x21000000")}
 LINKER = """MEMORY { FLASH (rx) : ORIGIN = %s, LENGTH = 64K
  RAM (rwx) : ORIGIN = %s, LENGTH = 16K }
