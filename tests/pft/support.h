@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/bytes.h"
+#include "support/collected.h"
 #include "waymark/pft/encoder.h"
 #include "waymark/pft/parser.h"
 #include "waymark/pft/text.h"
@@ -16,55 +17,12 @@ namespace waymark::pft::test {
 
 using waymark::test::hex;
 
-/// Packets and gaps in order.
-struct Collected {
-    struct Item {
-        Offset first;
-        std::uint64_t bytes;
-        std::string text;  ///< as pft::to_text, or `GAP reason`
-        friend bool operator==(const Item&, const Item&) = default;
-    };
-    std::vector<Item> items;
-    std::vector<Packet> packets;
-
-    [[nodiscard]] std::string text() const {
-        std::string out;
-        for (const Item& item : items)
-            out += std::to_string(item.first.value) + "+" + std::to_string(item.bytes) + " " + item.text + "\n";
-        return out;
-    }
-};
-
-class Collector {
-public:
-    Collector(const Config& config, Collected& into) : config_(config), into_(into) {}
-    template <class P>
-    void operator()(const P& packet, Extent at) {
-        into_.items.push_back({at.first, at.bytes, to_text(packet, config_)});
-        into_.packets.emplace_back(packet);
-    }
-    void operator()(const Gap& gap) {
-        into_.items.push_back({gap.first, gap.bytes(), "GAP " + std::string(name(gap.reason))});
-    }
-
-private:
-    const Config& config_;
-    Collected& into_;
-};
+using Collected = waymark::test::Collected<Packet>;
+using Collector = waymark::test::Collector<Packet, Config>;
 
 /// Parses a whole stream, cut after every `cuts` position.
 inline Collected collect(Bytes bytes, const Config& config, const std::vector<std::size_t>& cuts = {}) {
-    Collected out;
-    Collector handler(config, out);
-    Parser<Collector> parser(config, handler);
-    std::size_t from = 0;
-    for (const std::size_t cut : cuts) {
-        parser.feed(bytes.subspan(from, cut - from));
-        from = cut;
-    }
-    parser.feed(bytes.subspan(from));
-    parser.finish();
-    return out;
+    return waymark::test::collect<Parser, Packet, Config>(bytes, config, cuts);
 }
 
 inline std::vector<std::uint8_t> with_async(std::vector<std::uint8_t> bytes) {

@@ -1,13 +1,14 @@
-/// Helpers for the tests of this layer: bytes from hex text, packets and records as text, handlers that collect.
+/// Helpers for the tests of this layer: packets and records, in order.
 #pragma once
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "support/bytes.h"
+#include "support/collected.h"
 #include "waymark/spe/decoder.h"
 #include "waymark/spe/encoder.h"
 #include "waymark/spe/parser.h"
@@ -17,74 +18,14 @@
 
 namespace waymark::spe::test {
 
-/// `b0 5c 8b` → bytes.
-inline std::vector<std::uint8_t> hex(std::string_view text) {
-    std::vector<std::uint8_t> out;
-    unsigned value = 0, digits = 0;
-    for (const char ch : text) {
-        if (std::isxdigit(static_cast<unsigned char>(ch)) == 0) continue;
-        value = value * 16 + static_cast<unsigned>(ch <= '9' ? ch - '0' : (ch | 0x20) - 'a' + 10);
-        if (++digits == 2) {
-            out.push_back(static_cast<std::uint8_t>(value));
-            value = digits = 0;
-        }
-    }
-    return out;
-}
+using Collected = waymark::test::Collected<Packet>;
+using Collector = waymark::test::Collector<Packet>;
+using waymark::test::feed;
+using waymark::test::hex;
 
-/// Packets and gaps in order.
-struct Collected {
-    struct Item {
-        Offset first;
-        std::uint64_t bytes;
-        std::string text;  ///< as spe::to_text, or `GAP reason`
-        friend bool operator==(const Item&, const Item&) = default;
-    };
-    std::vector<Item> items;
-    std::vector<Packet> packets;
-
-    [[nodiscard]] std::string text() const {
-        std::string out;
-        for (const Item& item : items)
-            out += std::to_string(item.first.value) + "+" + std::to_string(item.bytes) + " " + item.text + "\n";
-        return out;
-    }
-};
-
-class Collector {
-public:
-    explicit Collector(Collected& into) : into_(into) {}
-    template <class P>
-    void operator()(const P& packet, Extent at) {
-        into_.items.push_back({at.first, at.bytes, to_text(packet)});
-        into_.packets.emplace_back(packet);
-    }
-    void operator()(const Gap& gap) {
-        into_.items.push_back({gap.first, gap.bytes(), "GAP " + std::string(name(gap.reason))});
-    }
-
-private:
-    Collected& into_;
-};
-
-/// Feeds a whole stream, cut after every `cuts` position, to any object with feed().
-template <class Consumer>
-void feed(Consumer& consumer, Bytes bytes, const std::vector<std::size_t>& cuts) {
-    std::size_t from = 0;
-    for (const std::size_t cut : cuts) {
-        consumer.feed(bytes.subspan(from, cut - from));
-        from = cut;
-    }
-    consumer.feed(bytes.subspan(from));
-}
-
+/// Parses a whole stream, cut after every `cuts` position.
 inline Collected collect(Bytes bytes, const std::vector<std::size_t>& cuts = {}) {
-    Collected out;
-    Collector handler(out);
-    Parser<Collector> parser(handler);
-    feed(parser, bytes, cuts);
-    parser.finish();
-    return out;
+    return waymark::test::collect<Parser, Packet>(bytes, cuts);
 }
 
 /// Records and gaps in their order; `before` counts from the start of the stream.
