@@ -23,6 +23,8 @@ using analysis::Work;
 class PlaceObserver final : public analysis::CallObserver {
 public:
     explicit PlaceObserver(bool cycles) : cycles_(cycles) {}
+    // Repeats are applied to stacks that have frames: the first call of a context is reported.
+    [[nodiscard]] bool wants_each_call() const override { return false; }
     void enter(const Work&, std::uint32_t depth, analysis::FunctionId) override {
         if (known_ || depth >= FlowTimeline::most_depth) return;
         known_ = true;
@@ -34,6 +36,7 @@ public:
         known_ = false;
     }
     void happened(const Work& now, const flow::Event& event) override {
+        if (const auto* untraced = std::get_if<flow::Untraced>(&event.what)) untraced_ += untraced->instructions;
         const auto* t = std::get_if<flow::Timestamp>(&event.what);
         if (t == nullptr || !t->known) return;
         if (before_.anchors.size() == 2) before_.anchors.erase(before_.anchors.begin());
@@ -41,6 +44,8 @@ public:
     }
     void regained(const Work&) override {}
     [[nodiscard]] const FlowTimeline::Before& before() const { return before_; }
+    /// Number of instructions that are in no range.
+    [[nodiscard]] std::uint64_t untraced() const { return untraced_; }
 
 private:
     const bool cycles_;
@@ -48,23 +53,7 @@ private:
     std::optional<std::uint32_t> context_;
     std::set<std::optional<std::uint32_t>> seen_;
     FlowTimeline::Before before_;
-};
-
-/// Counts the instructions of ranges on their way to the sink for calls.
-class RanCounter final : public flow::Sink {
-public:
-    explicit RanCounter(analysis::FlowSink& next) : next_(next) {}
-    void consume(const flow::Batch& batch) override {
-        for (const flow::Range& range : batch.ranges)
-            ran_ += std::uint64_t{batch.blocks[range.block()].instructions} * range.times;
-        next_.consume(batch);
-    }
-    [[nodiscard]] bool wants_cycles_in_ranges() const override { return next_.wants_cycles_in_ranges(); }
-    [[nodiscard]] std::uint64_t ran() const { return ran_; }
-
-private:
-    analysis::FlowSink& next_;
-    std::uint64_t ran_ = 0;
+    std::uint64_t untraced_ = 0;
 };
 
 /// Decodes a stream, and adds a place now and then.
@@ -79,10 +68,9 @@ public:
           code_(stream.source.names->symbols, *stream.source.memory),
           observer_(stream.source.configuration->cycle_counts()),
           sink_(code_, [](Offset at) { return at.value; }, {.calls = true, .observer = &observer_}),
-          counter_(sink_),
-          spread_(counter_),
+          spread_(sink_),
           spreads_(stream.source.configuration->cycle_counts_apart()),
-          out_(blocks_, spreads_ ? static_cast<flow::Sink&>(spread_) : counter_),
+          out_(blocks_, spreads_ ? static_cast<flow::Sink&>(spread_) : sink_),
           decoder_(cutting_decoder(stream.source, out_)),
           next_(options.spacing) {}
 
@@ -139,7 +127,8 @@ private:
         if (!memory) return false;
         std::optional<analysis::KeptCalls> calls = sink_.keep();
         if (!calls) return false;
-        Point point{.from = from, .length = length, .memory = *memory, .ran = counter_.ran()};
+        Point point{.from = from, .length = length, .memory = *memory};
+        point.ran = calls->stacks.now.instructions - observer_.untraced();
         point.timeline = observer_.before();
         point.calls = std::move(*calls);
         set_place(point, begin);
@@ -176,7 +165,6 @@ private:
     analysis::FlowCode code_;
     PlaceObserver observer_;
     analysis::FlowSink sink_;
-    RanCounter counter_;
     flow::CycleSpread spread_;
     const bool spreads_;
     flow::BlockTable blocks_;

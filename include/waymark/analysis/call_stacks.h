@@ -31,6 +31,9 @@ namespace waymark::analysis {
 class CallObserver {
 public:
     virtual ~CallObserver() = default;
+    /// Otherwise calls and returns inside of repeats (flow::Repeat), and ordinary returns, are not reported: counting
+    /// then takes no longer than without an observer.
+    [[nodiscard]] virtual bool wants_each_call() const { return true; }
     virtual void enter(const Work& now, std::uint32_t depth, FunctionId function) = 0;
     /// All frames from this depth on are gone.
     virtual void leave(const Work& now, std::uint32_t depth) = 0;
@@ -91,7 +94,10 @@ public:
     CallStacks(FlowCode& code, bool open, const Limits& limits)
         : code_(code), open_(open), limits_(limits), repeats_(limits.repeats) {}
 
-    void observe(CallObserver* observer) { observer_ = observer; }
+    void observe(CallObserver* observer) {
+        observer_ = observer;
+        reports_each_ = observer != nullptr && observer->wants_each_call();
+    }
     /// From here on, everything is counted in `counts`.
     void count_in(const FlowCounts& counts) {
         if (counts_ != &counts) forget_ways();
@@ -131,7 +137,7 @@ public:
     /// nothing.
     [[nodiscard]] bool returns(const Arrival& place, FlowCounts& counts) {
         Stack& stack = current();
-        if (observer_ != nullptr || stack.frames.size() < stack.bottom + 2) return false;
+        if (reports_each_ || stack.frames.size() < stack.bottom + 2) return false;
         const Frame& frame = stack.frames.back();
         if (frame.waits_for != place.address || frame.exception != nullptr || frame.returns_twice) return false;
         for (bool tail = true; tail;) {
@@ -156,8 +162,8 @@ public:
         return !stack.empty() && stack.frames.back().function == function;
     }
 
-    // Repeats (flow::Repeat), for stacks that are not open and that nobody observes.
-    [[nodiscard]] bool remembers_repeats() const { return !open_ && observer_ == nullptr && !repeats_.none(); }
+    // Repeats (flow::Repeat), for stacks that are not open, if nobody observes each call.
+    [[nodiscard]] bool remembers_repeats() const { return !open_ && !reports_each_ && !repeats_.none(); }
     /// Applies the known effects of these consecutive repeats, as far as they are known for this state of the stack.
     /// `behind`: the edge of the branch that is applied before the first repeat, and then before the flow that follows;
     /// or `no_edge`. Returns the number of repeats applied.
@@ -431,6 +437,7 @@ private:
     std::vector<std::pair<StackKey, Stack*>> order_;
     Stack* stack_ = nullptr;
     CallObserver* observer_ = nullptr;
+    bool reports_each_ = false;
     Work total_, stray_;  // `stray_`: work outside of known code
     LeftOut left_out_;
     std::vector<CarriedCall> carried_;
