@@ -123,6 +123,20 @@ describe("a thread is called by what it began in", () => {
         expect(beganIn(timeline, { ...functions, own: functions.name.map(() => 0) })).toEqual([3, 6]);
         expect(beganIn(made([[0, 10, 0, 4, 0]]), functions)).toEqual([-1, -1]);
     });
+    it("not where functions take turns, as tasks of a program without an operating system do", () => {
+        const tasks = { name: ["reset", "fill", "drain"], own: [1, 1, 1] };
+        expect(beganIn(made([[0, 5, 0, 0, 0], [5, 20, 0, 1, 0], [20, 30, 0, 2, 0], [30, 50, 0, 1, 0]]), tasks)).toEqual([-1, -1]);
+        // One that was lost on the way is the same thread.
+        expect(beganIn(made([[0, 5, 0, 0, 0], [5, 20, 0, 1, 0], [30, 50, 0, 1, 0]]), tasks)).toEqual([1, -1]);
+        const tree: Tree = {
+            parent: Int32Array.from([-1, 0, 1, 1, 1]),
+            function: Int32Array.from([-1, 8, 0, 1, 2]),
+            kind: Uint8Array.from([0, 0, 1, 3, 3]),
+            calls: Float64Array.from([0, 0, 1, 7, 6]),
+            self: [Float64Array.from([0, 0, 5, 70, 60])],
+        };
+        expect(contextBeganIn(tree, inclusive(tree, 0), tasks, 1)).toBe(-1);
+    });
     it("not by the nearest symbol of a library without names", () => {
         const stripped = { name: functions.name.map((n, f) => (f === 5 ? "pthread_condattr_setpshared+0x220?" : n)), own: functions.own };
         expect(beganIn(timeline, stripped)).toEqual([2, 6]);
