@@ -45,7 +45,8 @@ export default defineConfig({
     plugins: [oneFile()],
     // Nothing connects to the tests' server; by number, since not every container knows `localhost`.
     server: { host: "127.0.0.1" },
-    esbuild: { jsx: "automatic", jsxImportSource: "preact" },
+    // Children as arguments: no property names them, which makes the page 4 kB smaller.
+    esbuild: { jsx: "transform", jsxFactory: "makeNode", jsxFragment: "ListOfNodes", jsxInject: `import { h as makeNode, Fragment as ListOfNodes } from "preact"` },
     build: {
         target: "es2021",
         modulePreload: false,
