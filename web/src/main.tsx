@@ -5,6 +5,7 @@ import { canUnpack } from "./data/decode";
 import { Report } from "./data/model";
 import "./style.css";
 import { App } from "./ui/app";
+import { setLinkNames } from "./ui/state";
 import { startTheme } from "./ui/theme";
 
 function say(root: HTMLElement, text: string) {
@@ -24,6 +25,7 @@ async function start() {
         return say(root, "This browser cannot unpack the report: it lacks DecompressionStream. Chrome 103, Firefox 113, Safari 16.4 and newer have it.");
     try {
         const report = await Report.open((part) => element(part)?.textContent ?? "");
+        setLinkNames({ function: report.head.functions.name, source: report.head.sources, metric: report.head.metrics.map((m) => m.name) });
         root.replaceChildren();
         render(<App report={report} />, root);
         // Time from the start of the navigation to the first picture: performance.getEntriesByName("waymark-ready").

@@ -45,7 +45,28 @@ export interface Place {
     pick?: string;
 }
 
-const numbers = ["function", "source", "line", "from", "to", "metric", "context", "stream", "step"] as const;
+const numbers = ["line", "from", "to", "context", "stream", "step"] as const;
+/// Rows of the report: an address has their names, which stay right when the report is written again.
+const rows = ["function", "source", "metric"] as const;
+export type LinkNames = Record<(typeof rows)[number], string[]>;
+let nameOf: LinkNames = { function: [], source: [], metric: [] };
+let rowOf: Record<(typeof rows)[number], Map<string, number>> = { function: new Map(), source: new Map(), metric: new Map() };
+
+/// The names of all rows. A row whose name an earlier row has is called by its name and number.
+export function setLinkNames(names: LinkNames) {
+    const unique = (all: string[]) => {
+        const seen = new Set<string>();
+        return all.map((name, i) => {
+            const own = name === "" || seen.has(name) ? `${name}#${i}` : name;
+            seen.add(own);
+            return own;
+        });
+    };
+    nameOf = { function: unique(names.function), source: unique(names.source), metric: unique(names.metric) };
+    const numbered = (all: string[]) => new Map(all.map((name, i) => [name, i]));
+    rowOf = { function: numbered(nameOf.function), source: numbered(nameOf.source), metric: numbered(nameOf.metric) };
+}
+
 /// State that belongs to one view.
 export const texts = ["query", "way", "order", "which", "pick"] as const;
 /// State that all views share.
@@ -59,6 +80,12 @@ export function placeOf(hash: string): Place {
         const text = values.get(key);
         if (text !== null && /^\d+$/.test(text)) place[key] = Number(text);
     }
+    for (const key of rows) {
+        const text = values.get(key);
+        if (text === null) continue;
+        const row = rowOf[key].get(text) ?? (/^\d+$/.test(text) ? Number(text) : undefined);
+        if (row !== undefined) place[key] = row;
+    }
     for (const key of [...texts, ...lasting]) {
         const text = values.get(key);
         if (text !== null && text !== "") place[key] = text;
@@ -70,6 +97,7 @@ export function placeOf(hash: string): Place {
 
 export function hashOf(place: Place): string {
     const values = new URLSearchParams();
+    for (const key of rows) if (place[key] !== undefined) values.set(key, nameOf[key][place[key]!] ?? String(place[key]));
     for (const key of numbers) if (place[key] !== undefined) values.set(key, String(place[key]));
     for (const key of [...texts, ...lasting]) if (place[key] !== undefined && place[key] !== "") values.set(key, place[key]!);
     if (place.address !== undefined) values.set("address", "0x" + place.address.toString(16));
