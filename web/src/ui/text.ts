@@ -34,6 +34,9 @@ export function short(value: number): string {
     return grouped(value);
 }
 
+/// All digits where there is room for nine.
+export const full = (value: number): string => (Math.abs(value) < 1e9 ? grouped(value) : short(value));
+
 /// 33.3%. A part that is not 0 is never written as 0.0%, and one that is not all never as 100.0%.
 export function percent(part: number, whole: number): string {
     if (!(whole > 0)) return "–";

@@ -13,7 +13,7 @@ import { type Column, DataTable } from "../ui/table";
 import { ContextChoice } from "./calls";
 import { OwnChoice, ownOnly } from "./coverage";
 import { SingleCalls } from "./singles";
-import { counted, fileName, grouped, hex, short, timeText, withUnit } from "../ui/text";
+import { counted, fileName, grouped, hex, full, timeText, withUnit } from "../ui/text";
 
 /// The call tree, if there is one.
 function useTree(report: ViewProps["report"]): Tree | undefined {
@@ -68,11 +68,11 @@ export function FunctionsView({ report, place, metric, setMetric, context, setCo
                 name: "Self",
                 title: `${unit} of the function itself`,
                 number: true,
-                width: "minmax(176px, 1.3fr)",
+                width: "minmax(204px, 1.3fr)",
                 value: (i) => self[i] ?? 0,
                 show: (i) => (
                     <span class="with-share">
-                        <span title={withUnit(self[i] ?? 0, unit)}>{short(self[i] ?? 0)}</span> <Share part={self[i] ?? 0} whole={total} />
+                        <span title={withUnit(self[i] ?? 0, unit)}>{full(self[i] ?? 0)}</span> <Share part={self[i] ?? 0} whole={total} />
                     </span>
                 ),
             },
@@ -83,11 +83,11 @@ export function FunctionsView({ report, place, metric, setMetric, context, setCo
                 name: "Total",
                 title: `${unit} of the function and all it calls`,
                 number: true,
-                width: "minmax(176px, 1.3fr)",
+                width: "minmax(204px, 1.3fr)",
                 value: (i) => whole[i] ?? 0,
                 show: (i) => (
                     <span class="with-share">
-                        <span title={withUnit(whole[i] ?? 0, unit)}>{short(whole[i] ?? 0)}</span> <Share part={whole[i] ?? 0} whole={total} />
+                        <span title={withUnit(whole[i] ?? 0, unit)}>{full(whole[i] ?? 0)}</span> <Share part={whole[i] ?? 0} whole={total} />
                     </span>
                 ),
             });
@@ -293,7 +293,7 @@ function Neighbours({ report, callers, callees, unit }: { report: ViewProps["rep
                             ) : (
                                 <span class="quiet">[not in the trace]</span>
                             )}
-                            <span class="number" title={withUnit(entry.cost, unit)}>{short(entry.cost)}</span>
+                            <span class="number" title={withUnit(entry.cost, unit)}>{full(entry.cost)}</span>
                             <span class="number quiet">{entry.calls > 0 ? counted(entry.calls, "call") : ""}</span>
                         </li>
                     ))}

@@ -7,7 +7,7 @@ import { MetricChoice, Name, Search, Share, ViewHead } from "../ui/parts";
 import { RangeBar, RanNote, useRan, WholeNote } from "../ui/range";
 import type { ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
-import { counted, grouped, hex, short } from "../ui/text";
+import { counted, grouped, hex, full } from "../ui/text";
 import { OwnChoice, ownOnly } from "./coverage";
 import { placeText } from "./functions";
 
@@ -85,7 +85,7 @@ export function LoopsView({ report, metric, setMetric, go, place, keep }: ViewPr
                 value: (i) => costs[i] ?? 0,
                 show: (i) => (
                     <span class="with-share">
-                        <span>{short(costs[i] ?? 0)}</span> <Share part={costs[i] ?? 0} whole={total} />
+                        <span>{full(costs[i] ?? 0)}</span> <Share part={costs[i] ?? 0} whole={total} />
                     </span>
                 ),
             });

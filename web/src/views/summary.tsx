@@ -1,7 +1,7 @@
 /// How far the capture can be trusted, then its figures and the highest costs.
 import { Name, Share, TrustList } from "../ui/parts";
 import { hashOf, type ViewProps } from "../ui/state";
-import { counted, grouped, percent, short } from "../ui/text";
+import { counted, grouped, percent, full } from "../ui/text";
 import { guessed, guessedNote } from "../data/threads";
 import { viewsOf } from "../data/views";
 import type { Figure } from "../data/wire";
@@ -25,7 +25,7 @@ function Top({ report, list, total }: { report: ViewProps["report"]; list: { cos
                     <a href={hashOf({ view: "functions", function: f })}>
                         <Name name={report.functionName(f)} most={44} />
                     </a>
-                    <span class="number">{short(cost)}</span>
+                    <span class="number">{full(cost)}</span>
                     <Share part={cost} whole={total} />
                 </li>
             ))}
@@ -140,7 +140,7 @@ export function SummaryView({ report, metric }: ViewProps) {
                                 <span>
                                     {l.name} <span class="quiet">entered {counted(l.entered, "time")}</span>
                                 </span>
-                                <span class="number">{short(cost(l))}</span>
+                                <span class="number">{full(cost(l))}</span>
                                 <Share part={cost(l)} whole={levelsTotal} />
                             </li>
                         ))}
