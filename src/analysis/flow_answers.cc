@@ -177,7 +177,9 @@ void fill_trust(const FlowFunctions& from) {
                         grouped(answers.timeline.axis.uncertainty), answers.timeline.axis.unit);
     } else {
         time.exact = "the order of the code that ran in one source";
-        time.not_known = "how sources align in time: there are no timestamps";
+        const auto sources =
+            std::ranges::count_if(answers.timeline.tracks, [](const Track& t) { return t.parent == none; });
+        if (sources > 1) time.not_known = "how sources align in time: there are no timestamps";
     }
     answers.trust.push_back(time);
 }

@@ -41,13 +41,14 @@ public:
         out.axis.note = ticks
                             ? fmt::format("Timestamps of the trace{}. Between two of them, positions follow the {}.",
                                           clock ? fmt::format(", {} ticks a second", grouped(options_.ticks_per_second))
-                                                : ", in ticks of a clock whose frequency is not known",
+                                                : ", in ticks whose frequency is not known",
                                           cycles ? "cycles" : "instructions")
                         : cycles ? "Cycles of each source since its trace began."
                                  : "Instructions that each source executed since its trace began, not time.";
         if (!ticks && parts.size() > 1)
             out.axis.note +=
-                " Sources are not aligned; timestamps in the trace, as of waymark record --timestamps, align them.";
+                " Sources have no common clock: the same position in two of them is not the same moment. Timestamps in "
+                "the trace, as waymark record --timestamps writes them, align the sources.";
         if (!options_.window.is_all())
             out.axis.note +=
                 fmt::format(" The timeline begins at instruction {} of each source.", grouped(options_.window.begin));

@@ -162,7 +162,10 @@ private:
         answers::mark_unlisted_code(out, has_all_images(out));
         // Only Arm has these exception levels.
         if (session_.capture.x86_64) out.levels.clear();
-        if (session_.capture.spaces) say_which_clock(out);
+        if (session_.capture.spaces)
+            say_which_clock(out);
+        else if (out.timeline.axis.unit == "ticks" && session_.capture.modules.clock == capture::instructions_clock)
+            out.timeline.axis.note += " The recorder counted a tick for each cycle of all threads.";
         name_builds(out);
         if (options_.disassembly) disassemble(out);
 
