@@ -55,6 +55,14 @@ const CLI::App* innermost(const CLI::App& app) {
     return found;
 }
 
+/// What shows several captures, where a command shows one.
+std::string_view for_more_captures(const CLI::App& command) {
+    if (command.get_name() == "serve")
+        return "; serve each with its own command, or compare two with waymark report BEFORE --against AFTER";
+    if (command.get_name() == "report") return "; --against AFTER compares it with another";
+    return "";
+}
+
 std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int argc, char** argv) {
     const std::vector<CLI::App*> parsed = app.get_subcommands();
     if (parsed.empty()) {
@@ -80,13 +88,15 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
                 return fmt::format("an argument before -- belongs to no option: {} [OPTIONS] -- PROGRAM [ARGS…]",
                                    command);
             if (extras.empty()) return fmt::format("{}: {}", command, what);
-            return fmt::format("unexpected argument '{}': {} takes one CAPTURE", extras.front(), command);
+            return fmt::format("unexpected argument '{}': {} takes one CAPTURE{}", extras.front(), command,
+                               for_more_captures(last));
         }
         for (const std::string& extra : extras)
             if (extra.size() > 1 && extra[0] == '-')
                 return fmt::format("{} has no option '{}'{}", command, extra, option_meant(extra, last));
         if (!own.empty()) return no_command(extras.front(), last);
-        return fmt::format("unexpected argument '{}': {} takes one CAPTURE", extras.front(), command);
+        return fmt::format("unexpected argument '{}': {} takes one CAPTURE{}", extras.front(), command,
+                           for_more_captures(last));
     }
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
         const std::string name = last.get_name();
