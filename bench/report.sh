@@ -21,7 +21,7 @@ build=$(realpath "${1:-build/release-test}")
     printf 'report.sh: %s has no waymark, or not the packages of its tests; see bench/report.sh --help\n' "$build" >&2
     exit 2
 }
-chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+chromium=$(command -v chromium || command -v chromium-headless-shell || command -v chromium-browser || command -v google-chrome)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 arm-linux-gnueabihf-gcc -O1 -g -static -I guest -o "$folder/interpreter" examples/interpreter/interpreter.c

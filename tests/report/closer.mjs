@@ -77,6 +77,8 @@ process.on("uncaughtException", (error) => {
     process.exit(1);
 });
 
+const functionAt = (place) => Object.keys(wanted.places).find((name) => wanted.places[name] === place && !wanted.doubled.includes(name));
+
 // ---- a range through every view
 for (const of of wanted.ranges) {
     const range = `${of.from}-${of.to}`;
@@ -104,6 +106,44 @@ for (const of of wanted.ranges.slice(0, 5)) {
     for (const [place, count] of Object.entries(of.self)) equal(`${range}, flame graph: ${place}`, places.get(place) ?? 0, count);
     await go(`#/exceptions?range=${range}`, ".view-exceptions .range-bar");
     equal(`${range}: exceptions`, (await table(".below")).length, of.exceptions);
+    await go(`#/blocks?range=${range}`, ".view-blocks .range-note[data-word]");
+    const blocks = await table();
+    equal(`${range}: blocks`, blocks.map((row) => `${BigInt(row.Block).toString(16)} ${row.Length} ${row.Times}`).sort().join("\n"), of.blocks.join("\n"));
+    // Each instruction of a function that ran in it.
+    const [hot] = Object.entries(of.self).reduce((a, b) => (b[0] !== "" && b[1] > a[1] ? b : a), ["", 0]);
+    const name = functionAt(hot);
+    await go("#/functions", ".view-functions .table");
+    await page.fill("[data-search]", `/^${name} /`);
+    await page.click(`.table-body .row:has(.name[title="${name}"])`);
+    await page.click('.detail a:has-text("Source and code")');
+    await page.waitForSelector('section[aria-label="Instructions"] .line');
+    await page.evaluate((range) => (location.hash += `&range=${range}`), range);
+    await page.waitForSelector(".view-code .range-note[data-word]");
+    await page.evaluate(() => (globalThis.copied = undefined));
+    await page.click('section[aria-label="Instructions"] .copy');
+    await page.waitForFunction(() => globalThis.copied !== undefined);
+    const listed = (await page.evaluate(() => globalThis.copied)).trimEnd().split("\n").slice(1).map((line) => line.split("\t"));
+    equal(`${range}: instructions of ${name}`, listed.reduce((sum, row) => sum + Number(row[1]), 0), of.self[hot]);
+    equal(`${range}: instructions of ${name} that ran`, listed.filter((row) => row[2] === "executed").length, of.covered[hot]);
+    check(`${range}: an instruction ran where it is counted`, listed.every((row) => (row[2] === "executed") === (Number(row[1]) > 0)));
+    // Coverage of the range.
+    await go(`#/coverage?which=functions&own=0&range=${range}`, ".view-coverage .range-note[data-word]");
+    const seen = (row) => Number(row.Instructions) - Number(row["Not seen to run"]);
+    const covered = await table();
+    const byFunction = byPlace(covered.reduce((all, row) => all.set(row.Function, (all.get(row.Function) ?? 0) + seen(row)), new Map()));
+    for (const [place, count] of Object.entries(of.covered)) equal(`${range}: covered at ${place}`, byFunction.get(place) ?? 0, count);
+    equal(`${range}: covered`, covered.reduce((sum, row) => sum + seen(row), 0), Object.values(of.covered).reduce((a, b) => a + b, 0));
+    equal(`${range}: covered in all`, await page.$eval('.coverage-sum [data-of="instructions"]', (d) => Number(d.dataset.ran)), Object.values(of.covered).reduce((a, b) => a + b, 0));
+    await page.click('.segments >> text="Files"');
+    await frames();
+    equal(`${range}: covered in files`, (await table()).reduce((sum, row) => sum + seen(row), 0), Object.values(of.covered).reduce((a, b) => a + b, 0));
+    await page.click('.segments >> text="Code not seen"');
+    await frames();
+    equal(`${range}: code that did not run in it`, (await table()).reduce((sum, row) => sum + Number(row.Instructions), 0), covered.reduce((sum, row) => sum + Number(row["Not seen to run"]), 0));
+    await page.click('.segments >> text="Lines"');
+    await frames();
+    const ran = (await table()).filter((row) => Number(row.Ran) > 0);
+    check(`${range}: lines that ran are covered`, ran.every((row) => row.Seen === "executed"), JSON.stringify(ran[0]));
 }
 
 // ---- stepping, forth and back, against every instruction in its order
@@ -370,6 +410,7 @@ await page.fill("[data-search]", "/^main /");
 await page.click('.table-body .row:has(.name[title="main"])');
 await page.click('.detail a:has-text("Source and code")');
 await page.waitForSelector('section[aria-label="Instructions"] a.target');
+check("a link holds the name of the function", /[?&]function=main(&|$)/.test(await hash()), await hash());
 const targets = await page.$$eval('section[aria-label="Instructions"] .line', (all) => all.filter((l) => l.querySelector("a.target")).map((l) => ({ at: l.querySelector(".line-number").textContent, text: l.querySelector("code").textContent, title: l.querySelector("a.target").title, ways: l.querySelector(".ways")?.title ?? "" })));
 for (const { at, title, ways } of targets) {
     const [, name, hex] = /^(.*), (0x[0-9a-f]+)$/.exec(title);
@@ -580,6 +621,34 @@ await page.waitForSelector("h1");
     await page.press("[data-search]", "Enter");
     equal("the match that took most", await page.textContent(".detail .full-name"), "show");
     await accessible("the flame graph of all threads");
+}
+
+// ---- threads in time: timestamps align them, and without any the page says that nothing does
+{
+    const tracks = async () => {
+        await go("#/timeline", ".view-timeline .timeline");
+        await page.click("text=As a table");
+        await page.evaluate(() => {
+            globalThis.copied = undefined;
+            [...document.querySelectorAll("main .table-foot .copy")].at(-1).click();
+        });
+        await page.waitForFunction(() => globalThis.copied !== undefined);
+        const rows = (await page.evaluate(() => globalThis.copied)).trimEnd().split("\n").slice(1).map((line) => line.split("\t"));
+        const begins = new Map();
+        for (const [begin, , , , track] of rows) begins.set(track, Math.min(begins.get(track) ?? Infinity, Number(begin)));
+        const created = rows.filter(([, , name, , track]) => /^_*pthread_create/.test(name) && / main$/.test(track)).map(([begin]) => Number(begin));
+        return { begins, created: created.sort((a, b) => a - b) };
+    };
+    const apart = await tracks();
+    check("without timestamps, each thread begins at zero", apart.begins.size === 3 && [...apart.begins.values()].every((begin) => begin === 0), JSON.stringify([...apart.begins]));
+    check("and the page says that they are not aligned", /no common clock: the same position in two of them is not the same moment/.test(await page.textContent("main")));
+    await page.goto(pathToFileURL(join(folder, "threads-timed.html")).href);
+    await page.waitForSelector("h1");
+    const aligned = await tracks();
+    const workers = [...aligned.begins].filter(([track]) => / work$/.test(track)).map(([, begin]) => begin).sort((a, b) => a - b);
+    equal("two threads besides main, which created them", `${aligned.begins.size} ${workers.length}`, "3 2");
+    check("with timestamps, threads begin after main created them", aligned.created.length >= 2 && workers.every((begin, i) => begin >= aligned.created[i]), `${workers} and ${aligned.created}`);
+    check("and nothing says that they are not aligned", !/no common clock/.test(await page.textContent("main")));
 }
 
 await page.goto(pathToFileURL(join(folder, "closer.html")).href);

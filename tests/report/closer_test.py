@@ -80,11 +80,13 @@ def executed(waymark, capture, program):
 
 
 def stepped(waymark, capture):
-    """Execution in order: addresses, outcomes of branches by place, places of exceptions and gaps, and for each call
-    the address where the caller continues."""
-    addresses, outcomes, events, behind, waiting = [], {}, [], {}, []
+    """Execution in order: addresses, outcomes of branches by place, places of exceptions and gaps, for each call the
+    address where the caller continues, and the blocks with the places where they began."""
+    addresses, outcomes, events, behind, waiting, starts, blocks = [], {}, [], {}, [], [], []
     for row in rows(waymark, "flow", capture):
         if row["element"] == "range":
+            starts.append(len(addresses))
+            blocks.append(f"{int(row['start'], 16):x} {int(row['instructions'])}")
             for i, address in enumerate(range(int(row["start"], 16), int(row["end"], 16), 4)):
                 # A call waits for its return address; calls that never returned are dropped when a caller continues.
                 if i == 0 and any(address == wanted for wanted, _ in waiting):
@@ -100,7 +102,8 @@ def stepped(waymark, capture):
                     waiting.append((addresses[-1] + 4, len(addresses) - 1))
         elif row["element"] in ("exception", "trace_on", "no_sync"):
             events.append(len(addresses))
-    return {"addresses": [hex(a) for a in addresses], "outcomes": outcomes, "events": sorted(set(events)), "behind": behind}
+    return {"addresses": [hex(a) for a in addresses], "outcomes": outcomes, "events": sorted(set(events)), "behind": behind,
+            "starts": starts, "blocks": blocks}
 
 
 def covered(intervals, begin, end):
@@ -236,6 +239,9 @@ def main():
         run(waymark, "record", "-o", work / "of-threads", "--", threads)
         run(waymark, "report", work / "of-threads", "--no-sources", "-o", folder / "threads.html")
 
+        run(waymark, "record", "--timestamps", "-o", work / "of-threads-timed", "--", threads)
+        run(waymark, "report", work / "of-threads-timed", "--no-sources", "-o", folder / "threads-timed.html")
+
         ran, exceptions = executed(waymark, capture, program)
         doubled = {name for name, times in collections.Counter(n for _, _, n in functions_of(program)).items() if times > 1}
         those = {row["function"] for row in rows(waymark, "profile", capture, *names)}
@@ -258,7 +264,10 @@ def main():
             begin = chance.randrange(len(ran))
             end = min(len(ran), begin + 1 + int(len(ran) ** chance.random()))
             in_order = collections.Counter(steps["addresses"][begin:end])
-            of = {"from": begin, "to": end, "branches": sum(begin <= place < end for place in steps["outcomes"]),
+            whole = [block for place, block in zip(steps["starts"], steps["blocks"]) if begin <= place < end]
+            executed_there = {address: place for address, (place, _) in zip(steps["addresses"][begin:end], ran[begin:end])}
+            of = {"from": begin, "to": end, "covered": collections.Counter(executed_there.values()),
+                  "blocks": sorted(f"{block} {times}" for block, times in collections.Counter(whole).items()), "branches": sum(begin <= place < end for place in steps["outcomes"]),
                   "iterations": sum(in_order[head] for head in heads), "self": collections.Counter(place for place, _ in ran[begin:end]), "total": {}, "calls": {},
                   "exceptions": sum(begin <= at < end for at in exceptions)}
             for one in calls:
@@ -269,7 +278,7 @@ def main():
             ranges.append(of)
         coverage = {by: rows(waymark, "coverage", capture, *names, "--by", by) for by in ("file", "function")}
         coverage["uncovered"] = rows(waymark, "coverage", capture, *names, "--uncovered")
-        wanted = {"seed": seed, "window": [*window, collections.Counter(place for place, _ in ran[window[0]:window[1]])], "long": in_full, "steps": steps, "instructions": len(ran), "places": {name: hex(begin) for begin, _, name in functions_of(program)}, "ranges": ranges, "calls": calls, "coverage": coverage,
+        wanted = {"seed": seed, "doubled": sorted(doubled), "window": [*window, collections.Counter(place for place, _ in ran[window[0]:window[1]])], "long": in_full, "steps": steps, "instructions": len(ran), "places": {name: hex(begin) for begin, _, name in functions_of(program)}, "ranges": ranges, "calls": calls, "coverage": coverage,
                   "difference": difference, "branches": rows(waymark, "branches", capture, *names)}
         (folder / "wanted.json").write_text(json.dumps(wanted))
         done = subprocess.run([node, source / "tests/report/closer.mjs", web, folder, chromium, folder / "wanted.json"], timeout=HANGS,

@@ -1,5 +1,6 @@
 /// The flow within a range of the timeline: calls, costs and marks, clipped to the range.
 import type { Timeline } from "./model";
+import { lowerBound } from "./search";
 import { Kind, type Tree } from "./tree";
 
 /// In the unit of the timeline, since its beginning; `to` is not in it.
@@ -54,7 +55,12 @@ export function inRange(timeline: Timeline, range: Range, functions: number): In
     for (let i = 0; i < begin.length; ++i) {
         const first = begin[i]!;
         const end = first + length[i]!;
-        if (first >= range.to || (end <= range.from && !(first === end && first === range.from))) continue;
+        if (first >= range.to) {
+            // None of this track is left.
+            i = lowerBound(track, track[i]! + 1) - 1;
+            continue;
+        }
+        if (end <= range.from && !(first === end && first === range.from)) continue;
         if (track[i] !== last) openNode.length = openEnd.length = openDepth.length = 0;
         last = track[i]!;
         while (openDepth.length > 0 && openDepth[openDepth.length - 1]! >= depth[i]!) {
@@ -104,6 +110,11 @@ export function inRange(timeline: Timeline, range: Range, functions: number): In
             self: [Float64Array.from(self)],
         },
     };
+}
+
+/// Whether flow was lost in a range.
+export function lostIn({ marks }: Timeline, range: Range): boolean {
+    return marks.kind.some((kind, m) => (kind === 0 || kind === 5) && marks.begin[m]! < range.to && marks.end[m]! >= range.from);
 }
 
 /// How far the figures of a range can be trusted.

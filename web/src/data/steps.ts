@@ -316,6 +316,7 @@ export function stepsOf(part: StepsPart, code: Code): Stream[] {
 /// The execution in a part of the timeline, of all streams.
 export interface Ran {
     times: Map<bigint, number>; // of each instruction
+    blocks: Map<string, number>; // by blockOf: executions that began in the part
     taken: Map<bigint, number>; // of branches
     notTaken: Map<bigint, number>;
     whole: boolean; // all of the part can be stepped through
@@ -330,9 +331,12 @@ export function ranWord(ran: Pick<Ran, "whole" | "placed" | "counted">, bound: s
     return !lacks && bound === "exact" ? "exact" : "at least";
 }
 
+/// The name of a block in Ran.
+export const blockOf = (address: bigint, bytes: number) => `${address} ${bytes}`;
+
 export function ranIn(streams: Stream[], from: number, to: number): Ran {
-    const out: Ran = { times: new Map(), taken: new Map(), notTaken: new Map(), whole: true, placed: true, counted: true };
-    const add = (map: Map<bigint, number>, address: bigint, times: number) => map.set(address, (map.get(address) ?? 0) + times);
+    const out: Ran = { times: new Map(), blocks: new Map(), taken: new Map(), notTaken: new Map(), whole: true, placed: true, counted: true };
+    const add = <K,>(map: Map<K, number>, key: K, times: number) => map.set(key, (map.get(key) ?? 0) + times);
     for (const s of streams) {
         const { begin, end } = s.placesIn(from, to);
         out.whole &&= s.size === s.part.instructions || end <= s.size;
@@ -346,6 +350,7 @@ export function ranIn(streams: Stream[], from: number, to: number): Ran {
                 if (address !== undefined) add(out.times, address, times);
             }
             const edge = s.edges[e]!;
+            if (first === 0) add(out.blocks, blockOf(edge.address, edge.bytes), times);
             out.placed &&= places.length === edge.instructions;
             const branch = places[edge.instructions - 1];
             if (last !== edge.instructions || branch === undefined) return;

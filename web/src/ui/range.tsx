@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 
 import type { Timeline } from "../data/model";
-import { type InRange, type Range, rangeOf, rangesOf, rangesText, rangeText, rangeWord } from "../data/range";
+import { type InRange, lostIn, type Range, rangeOf, rangesOf, rangesText, rangeText, rangeWord } from "../data/range";
 import { type Ran, ranIn, ranWord, type Stream } from "../data/steps";
 import { useLoaded } from "./parts";
 import { hashOf, type ViewProps } from "./state";
@@ -133,12 +133,12 @@ export function WholeNote({ place, what }: Pick<ViewProps, "place"> & { what: st
 
 /// The execution in the selected range, instruction by instruction; undefined: no range is selected, or the report
 /// holds no order of execution.
-export function useRan({ report, place }: Pick<ViewProps, "report" | "place">): { ran: Ran; range: Range; timeline: Timeline } | undefined {
+export function useRan({ report, place }: Pick<ViewProps, "report" | "place">): { ran: Ran; range: Range; timeline: Timeline; lost: boolean } | undefined {
     const timeline = useTimeline(report);
     const loaded = useLoaded<Stream[] | undefined>(() => (report.head.has.steps > 0 && report.head.has.slices > 0 ? report.steps().then((s) => s.streams) : Promise.resolve(undefined)));
     return useMemo(() => {
         const range = selectedRange(timeline, place);
-        return timeline && range && loaded && !(loaded instanceof Error) ? { ran: ranIn(loaded, range.from, range.to), range, timeline } : undefined;
+        return timeline && range && loaded && !(loaded instanceof Error) ? { ran: ranIn(loaded, range.from, range.to), range, timeline, lost: lostIn(timeline, range) } : undefined;
     }, [timeline, loaded, place.range]);
 }
 

@@ -3,11 +3,12 @@ import { useMemo } from "preact/hooks";
 
 import type { Branches } from "../data/model";
 import { matcher } from "../data/search";
+import { blockOf } from "../data/steps";
 import { Loading, Name, Search, Share, ViewHead, useLoaded } from "../ui/parts";
-import { WholeNote } from "../ui/range";
+import { RangeBar, RanNote, useRan, WholeNote } from "../ui/range";
 import type { ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
-import { counted, hex, short } from "../ui/text";
+import { counted, hex, full } from "../ui/text";
 import { OwnChoice, ownOnly } from "./coverage";
 import { placeText } from "./functions";
 
@@ -18,20 +19,25 @@ export function BlocksView(props: ViewProps) {
 }
 
 function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Branches }) {
-    const b = branches.part.blocks;
+    const part = useRan({ report, place });
+    const b = useMemo(() => {
+        const whole = branches.part.blocks;
+        return part === undefined ? whole : { ...whole, times: whole.bytes.map((bytes, i) => part.ran.blocks.get(blockOf(branches.block[i]!, bytes)) ?? 0) };
+    }, [part]);
     const address = branches.block;
     const query = place.query ?? "";
     const own = ownOnly(report, place);
     const setQuery = (query: string) => keep({ query });
     const ran = (i: number) => b.times[i]! * b.instructions[i]!;
-    const total = useMemo(() => b.times.reduce((sum, _, i) => sum + ran(i), 0), []);
+    const total = useMemo(() => b.times.reduce((sum, _, i) => sum + ran(i), 0), [b]);
     const rows = useMemo(() => {
         const is = matcher(query);
         return b.times
             .map((_, i) => i)
+            .filter((i) => part === undefined || b.times[i]! > 0)
             .filter((i) => !own || report.head.functions.own[b.function[i]!] === 1)
             .filter((i) => is === undefined || is(`${report.functionName(b.function[i]!)} ${placeText(report, b.source[i]!, b.line[i]!)} ${hex(address[i]!)}`));
-    }, [query, own]);
+    }, [query, own, b]);
     const columns = useMemo<Column[]>(
         () => [
             {
@@ -67,12 +73,12 @@ function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Bra
                 value: ran,
                 show: (i) => (
                     <span class="with-share">
-                        <span>{short(ran(i))}</span> <Share part={ran(i)} whole={total} />
+                        <span>{full(ran(i))}</span> <Share part={ran(i)} whole={total} />
                     </span>
                 ),
             },
         ],
-        [],
+        [b],
     );
     return (
         <>
@@ -80,7 +86,12 @@ function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Bra
                 <Search label="Search blocks" value={query} onInput={setQuery} note={query === "" ? "" : counted(rows.length, "block")} />
                 <OwnChoice report={report} place={place} keep={keep} />
             </ViewHead>
-            <WholeNote place={place} what="Blocks are" />
+            {part === undefined ? <WholeNote place={place} what="Blocks are" /> : (
+                <>
+                    <RangeBar timeline={part.timeline} place={place} keep={keep} />
+                    <RanNote {...part} what="blocks that began in it." />
+                </>
+            )}
             <DataTable
                 label="Blocks"
                 columns={columns}

@@ -1,6 +1,7 @@
 /// Branches with both outcomes.
 import { useMemo } from "preact/hooks";
 
+import { branchesIn } from "../data/covered";
 import { type Branches, branchKinds, Seen } from "../data/model";
 import { matcher } from "../data/search";
 import { Loading, Name, Search, Segments, ViewHead, useLoaded } from "../ui/parts";
@@ -21,12 +22,7 @@ export function BranchesView(props: ViewProps) {
 
 function Rows({ report, go, place, keep, branches }: ViewProps & { branches: Branches }) {
     const part = useRan({ report, place });
-    const b = useMemo(() => {
-        const whole = branches.part.branches;
-        if (part === undefined) return whole;
-        const of = (counts: Map<bigint, number>) => Array.from(branches.address, (address) => counts.get(address) ?? 0);
-        return { ...whole, taken: of(part.ran.taken), notTaken: of(part.ran.notTaken), mispredicted: whole.mispredicted.map(() => -1) };
-    }, [part]);
+    const b = useMemo(() => (part === undefined ? branches : branchesIn(branches, part.ran, part.lost)).part.branches, [part]);
     const query = place.query ?? "";
     const setQuery = (query: string) => keep({ query });
     const which = (["all", "both", "one", "unknown"] as Which[]).find((w) => w === place.which) ?? "all";

@@ -1,10 +1,11 @@
 /// Source and disassembly side by side, with the cost of each line and instruction, and whether it ran.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
+import { branchesIn, codeIn } from "../data/covered";
 import { type Branches, type Code, isaNames, Seen, seenWords } from "../data/model";
 import { matcher } from "../data/search";
 import { Choice, Copy, Loading, MetricChoice, Name, Search, SeenLegend, SeenMark, Segments, ViewHead, useLoaded } from "../ui/parts";
-import { WholeNote } from "../ui/range";
+import { RangeBar, RanNote, useRan, WholeNote } from "../ui/range";
 import { hashOf, type ViewProps } from "../ui/state";
 import { counted, fileName, grouped, hex, percent, short, shortened } from "../ui/text";
 import { placeText } from "./functions";
@@ -12,11 +13,14 @@ import { placeText } from "./functions";
 export function CodeView(props: ViewProps) {
     const loaded = useLoaded(() => Promise.all([props.report.code(), props.report.branches()]));
     if (loaded === undefined || loaded instanceof Error) return <Loading what="the code" error={loaded} />;
-    return <Both {...props} code={loaded[0]} branches={loaded[1]} />;
+    return <Both {...props} whole={loaded[0]} allBranches={loaded[1]} />;
 }
 
-function Both({ report, place, metric, setMetric, go, keep, code, branches }: ViewProps & { code: Code; branches: Branches }) {
+function Both({ report, place, metric, setMetric, go, keep, whole, allBranches }: ViewProps & { whole: Code; allBranches: Branches }) {
     const { head } = report;
+    const part = useRan({ report, place });
+    const code = useMemo(() => (part === undefined ? whole : codeIn(whole, part.ran, part.lost)), [part]);
+    const branches = useMemo(() => (part === undefined ? allBranches : branchesIn(allBranches, part.ran, part.lost)), [part]);
     const { instructions, lines } = code.part;
     const query = place.query ?? "";
     const setQuery = (query: string) => keep({ query });
@@ -68,7 +72,12 @@ function Both({ report, place, metric, setMetric, go, keep, code, branches }: Vi
                 <MetricChoice metrics={head.metrics} value={metric} onChange={setMetric} />
                 <SeenLegend heat={head.metrics[metric]?.name ?? "cost"} />
             </ViewHead>
-            <WholeNote place={place} what="Counts are" />
+            {part === undefined ? <WholeNote place={place} what="Counts are" /> : (
+                <>
+                    <RangeBar timeline={part.timeline} place={place} keep={keep} />
+                    <RanNote {...part} what="how often each instruction ran in it. The list of functions is of the whole capture." />
+                </>
+            )}
             <div class={source < 0 ? "code no-source" : "code"}>
                 <aside class="code-functions" aria-label="Functions">
                     <Search label="Search functions" value={query} onInput={setQuery} note={query === "" ? "" : grouped(found.length)} />
@@ -195,9 +204,9 @@ export function Source(props: { code: Code; source: number; f: number; first: nu
         const out = new Map<number, number>();
         for (const i of code.linesOf[source] ?? []) out.set(code.line[i]!, i);
         return out;
-    }, [source]);
+    }, [source, code]);
     const costOf = (i: number) => lines.costs[props.metric]?.[i] || lines.times[i] || 0;
-    const most = useMemo(() => Math.max(0, ...[...byLine.values()].map(costOf)), [byLine, props.metric]);
+    const most = useMemo(() => Math.max(0, ...[...byLine.values()].map(costOf)), [byLine, props.metric, code]);
     const last = Math.max(code.lastLine(source), ...byLine.keys(), 0);
     const hasText = code.lastLine(source) > 0;
     // Without source text, only lines with code get a row; with parts of the text, those parts do.
@@ -268,7 +277,7 @@ function Instructions(props: {
         let all = 0;
         for (let i = 0; i < instructions.times.length; ++i) all = Math.max(all, props.costOf(i));
         return Math.max(all / 100, ...rows.map(props.costOf));
-    }, [rows, props.costName]);
+    }, [rows, props.costName, code]);
     const isLine = (i: number) => props.line !== undefined && instructions.source[i] === props.line.source && instructions.line[i] === props.line.line;
     const choose = (i: number) => {
         if (instructions.line[i]! > 0) props.selectLine(isLine(i) ? undefined : { source: instructions.source[i]!, line: instructions.line[i]! });

@@ -1,11 +1,12 @@
 /// Executed and not executed code of each file and function, as `waymark coverage` counts it.
 import { useMemo } from "preact/hooks";
 
+import { branchesIn, codeIn, coverageIn } from "../data/covered";
 import { type Code, type Coverage, Seen, seenWords } from "../data/model";
 import { matcher } from "../data/search";
 import type { Classes } from "../data/wire";
 import { Copy, Loading, Name, Search, Segments, SeenLegend, SeenMark, Share, TrustList, ViewHead, useLoaded } from "../ui/parts";
-import { WholeNote } from "../ui/range";
+import { RangeBar, RanNote, useRan, WholeNote } from "../ui/range";
 import { hashOf, type ViewProps } from "../ui/state";
 import { type Column, DataTable } from "../ui/table";
 import { counted, fileName, grouped, hex, percent } from "../ui/text";
@@ -15,9 +16,17 @@ import { placeText } from "./functions";
 type Which = "files" | "functions" | "never" | "lines" | "code" | "ways";
 
 export function CoverageView(props: ViewProps) {
-    const loaded = useLoaded(() => Promise.all([props.report.coverage(), props.report.code()]));
-    if (loaded === undefined || loaded instanceof Error) return <Loading what="the coverage" error={loaded} />;
-    return <View {...props} coverage={loaded[0]} code={loaded[1]} />;
+    const loaded = useLoaded(() => Promise.all([props.report.coverage(), props.report.code(), props.report.branches()]));
+    const part = useRan(props);
+    const shown = useMemo(() => {
+        if (loaded === undefined || loaded instanceof Error) return undefined;
+        const [coverage, code, branches] = loaded;
+        if (part === undefined) return { coverage, code };
+        const inRange = codeIn(code, part.ran, part.lost);
+        return { coverage: coverageIn(props.report, coverage, inRange, branchesIn(branches, part.ran, part.lost)), code: inRange };
+    }, [loaded, part]);
+    if (shown === undefined) return <Loading what="the coverage" error={loaded instanceof Error ? loaded : undefined} />;
+    return <View {...props} {...shown} part={part} />;
 }
 
 /// Whether only the program's own code is shown; undefined: nothing tells it apart.
@@ -40,7 +49,7 @@ export function OwnChoice({ report, place, keep, unless }: Pick<ViewProps, "repo
 
 const sumOf = (c: Classes, i: number) => c[0][i]! + c[1][i]! + c[2][i]!;
 
-function View({ report, place, keep, go, coverage, code }: ViewProps & { coverage: Coverage; code: Code }) {
+function View({ report, place, keep, go, coverage, code, part: range }: ViewProps & { coverage: Coverage; code: Code; part: ReturnType<typeof useRan> }) {
     const { head } = report;
     const { part } = coverage;
     const which = (["files", "functions", "never", "lines", "code", "ways"] as Which[]).find((w) => w === place.which) ?? "files";
@@ -70,7 +79,7 @@ function View({ report, place, keep, go, coverage, code }: ViewProps & { coverag
             return of(lines.source.length, (i) => isOwn(lines.function[i]!) && isOwnSource(lines.source[i]!) && fits(() => `${name(lines.function[i]!, lines.source[i]!)} ${seenWords[lines.seen[i]!]}`));
         }
         return of(uncovered.seen.length, (i) => (uncovered.what[i] === 0) === (which === "code") && isOwn(uncovered.function[i]!) && isOwnSource(uncovered.source[i]!) && fits(() => name(uncovered.function[i]!, uncovered.source[i]!)));
-    }, [which, query, own]);
+    }, [which, query, own, coverage]);
 
     const columns = useMemo<Column[]>(() => {
         if (which === "files")
@@ -113,7 +122,7 @@ function View({ report, place, keep, go, coverage, code }: ViewProps & { coverag
                 : [{ id: "way", name: "Went", width: "120px", value: (i: number) => (uncovered.what[i] === 1 ? "never taken" : "always taken") }]),
             { id: "seen", name: which === "code" ? "Seen" : "Other way", width: "150px", value: (i) => seenWords[uncovered.seen[i]!] ?? "", show: (i) => <Seen_ seen={uncovered.seen[i]!} /> },
         ];
-    }, [which, own]);
+    }, [which, own, coverage]);
 
     const open = (i: number) => {
         if (which === "files") return keep({ source: files.source[i]! >= 0 ? files.source[i] : undefined, line: undefined, function: undefined, address: undefined }, true);
@@ -150,7 +159,7 @@ function View({ report, place, keep, go, coverage, code }: ViewProps & { coverag
         );
     return (
         <>
-            <ViewHead title="Coverage" note={head.run ? `Of the run: ${head.run}.` : undefined}>
+            <ViewHead title="Coverage" note={head.run && range === undefined ? `Of the run: ${head.run}.` : undefined}>
                 <Search label="Search" value={query} onInput={(query) => keep({ query })} note={query === "" ? "" : counted(rows.length, "row")} />
                 <Segments<Which>
                     label="What is listed"
@@ -167,7 +176,12 @@ function View({ report, place, keep, go, coverage, code }: ViewProps & { coverag
                 />
                 <OwnChoice report={report} place={place} keep={keep} unless />
             </ViewHead>
-            <WholeNote place={place} what="Coverage is" />
+            {range === undefined ? <WholeNote place={place} what="Coverage is" /> : (
+                <>
+                    <RangeBar timeline={range.timeline} place={place} keep={keep} />
+                    <RanNote {...range} what="code that ran in it." />
+                </>
+            )}
             <dl class="figures coverage-sum">
                 {figure("instructions", files.instructions, last)}
                 {figure("lines", files.lines, last)}

@@ -114,6 +114,8 @@ export function SingleCalls({ report, timeline, f, range, go }: { report: Report
             )}
             <p class="note">
                 {buckets[bar] ? `Calls of ${grouped(buckets[bar]!.first)} to ${grouped(buckets[bar]!.last)} ${axis.unit}.` : "All of them, the slowest first."} A row shows the call on the timeline.
+                {bound === "at least" && " At least: code may have run within calls that the trace lacks, such as handlers; the summary says which."}
+                {bound === "estimate" && " Estimates: between two timestamps, or where trace is missing, times are interpolated."}
             </p>
             <DataTable label="Single calls" columns={columns} rows={rows} sort={{ by: "length", down: true }} open={(i) => jump(all[i]!)} height="min(40vh, 420px)" />
         </section>
