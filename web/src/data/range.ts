@@ -45,6 +45,9 @@ export function inRange(timeline: Timeline, range: Range, functions: number): In
     const kind = [Kind.root as number];
     const calls = [0];
     const self = [0];
+    // By node: its calls by function; 0: none. A map where that takes too much memory.
+    const rows: Int32Array[] = [];
+    const mostRows = 4e6 / (functions + 2);
     const nodes = new Map<number, number>();
     const out = { merged: 0, mergedLength: 0, known: 0, lost: 0 };
     // The calls that are open, by depth of the stack.
@@ -75,10 +78,12 @@ export function inRange(timeline: Timeline, range: Range, functions: number): In
         const several = merged[i]! > 1;
         const f = several ? -1 : of[i]!;
         const key = above * (functions + 2) + f + 1;
-        let node = nodes.get(key);
-        if (node === undefined) {
+        const row = above < mostRows ? (rows[above] ??= new Int32Array(functions + 2)) : undefined;
+        let node = row ? row[f + 1]! : (nodes.get(key) ?? 0);
+        if (node === 0) {
             node = parent.length;
-            nodes.set(key, node);
+            if (row) row[f + 1] = node;
+            else nodes.set(key, node);
             parent.push(above);
             name.push(f);
             kind.push(several ? Kind.folded : handlers.has(f) ? Kind.interrupt : Kind.call);
