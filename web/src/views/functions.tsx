@@ -68,7 +68,7 @@ export function FunctionsView({ report, place, metric, setMetric, context, setCo
                 name: "Self",
                 title: `${unit} of the function itself`,
                 number: true,
-                width: "minmax(204px, 1.3fr)",
+                width: "minmax(176px, 1.3fr)",
                 value: (i) => self[i] ?? 0,
                 show: (i) => (
                     <span class="with-share">
@@ -83,7 +83,7 @@ export function FunctionsView({ report, place, metric, setMetric, context, setCo
                 name: "Total",
                 title: `${unit} of the function and all it calls`,
                 number: true,
-                width: "minmax(204px, 1.3fr)",
+                width: "minmax(176px, 1.3fr)",
                 value: (i) => whole[i] ?? 0,
                 show: (i) => (
                     <span class="with-share">
