@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -98,6 +99,26 @@ TEST(Starts, FindsWhatWasPutIn) {
     }
     ASSERT_GT(keys.size(), 4000U);
     for (std::size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(starts.find(keys[i]), static_cast<Position>(i));
+}
+
+// A lookup moves the start to the first slot of its key, in place of another one.
+TEST(Starts, FindsEachAgainInAnyOrder) {
+    synthetic::Random random(4);
+    for (const std::size_t most : {8U, 500U}) {
+        Starts starts;
+        std::map<std::uint32_t, Position> all;
+        for (unsigned times = 0; times < 50000; ++times) {
+            // Key 0 is also that of an empty slot.
+            const std::uint32_t key = random.below(1000) * 4;
+            const auto found = all.find(key);
+            ASSERT_EQ(starts.find(key), found == all.end() ? nowhere : found->second);
+            if (found != all.end() || all.size() == most) continue;
+            const auto at = static_cast<Position>(all.size());
+            starts.insert(key, at);
+            all.emplace(key, at);
+        }
+        EXPECT_EQ(all.size(), most);
+    }
 }
 
 /// A program of which nothing is known.

@@ -157,13 +157,23 @@ public:
     };
     /// The present table, for inner loops: valid until a start is inserted.
     struct View {
-        const Start* starts;
+        Start* starts;
         std::uint32_t mask, shift;
 
-        /// The position of the block that begins there, or `nowhere` if it is not in the table.
+        /// The position of the block that begins there, or `nowhere` if it is not in the table. If the start is not in
+        /// the first slot of its key, it takes that slot: so starts to which most branches lead are found at once.
         [[nodiscard]] WM_INLINE Position find(std::uint32_t key) const {
-            for (std::uint32_t i = slot(key, shift);; i = (i + 1) & mask)
-                if (starts[i].key == key || starts[i].at == nowhere) return starts[i].at;
+            Start& first = starts[slot(key, shift)];
+            if (first.key == key || first.at == nowhere) [[likely]]
+                return first.at;
+            for (std::uint32_t i = slot(key, shift);;) {
+                Start& start = starts[i = (i + 1) & mask];
+                if (start.at == nowhere) return nowhere;
+                if (start.key != key) continue;
+                // All slots between are taken, so the other start is still found.
+                std::swap(first, start);
+                return first.at;
+            }
         }
     };
     [[nodiscard]] WM_INLINE View view() const { return {starts_.data(), mask_, shift_}; }
@@ -190,7 +200,7 @@ private:
         starts_[i] = start;
     }
 
-    std::vector<Start> starts_;  // open addressing, at most half full
+    mutable std::vector<Start> starts_;  // open addressing, at most half full; a lookup may exchange two starts
     std::uint32_t mask_, shift_;
     std::size_t met_ = 0;
 };
