@@ -394,8 +394,15 @@ private:
         };
     }
 
-    /// `times`: also handles cycle counts and timestamps. `calls`: there is a return stack. `rest`: outcomes of the
-    /// last packet taken that could not be followed along links.
+    /// The inner loop of a unit that does not speculate. It repeats three steps, from position `now` and the packet
+    /// `at`:
+    ///
+    /// 1. follow known paths, unless `times`; `until` is where the next lookup is due
+    /// 2. read packets up to `until` one by one: atoms follow links, an address after an indirect branch is looked up
+    /// 3. where step 2 stopped early: take a Source Address, or an address that repeats the place of execution
+    ///
+    /// It ends at the first packet that none of them takes. `times`: also handles cycle counts and timestamps. `calls`:
+    /// there is a return stack. `rest`: outcomes of the last packet taken that could not be followed along links.
     template <bool times, bool calls>
     [[gnu::noinline]] const std::uint8_t* take_plain(const std::uint8_t* const first, const std::uint8_t* const end,
                                                      Offset here, follow::Outcomes& rest) {
@@ -598,8 +605,9 @@ private:
     /// Number of rows that are queued before due rows are followed: as many as fit the first-level cache.
     static constexpr std::size_t most_rows = 256;
 
-    /// Queues atoms, addresses, cycle counts and timestamps, commits, cancels. Impossible packets are left to the call
-    /// for single packets.
+    /// The inner loop that reads packets of a unit that speculates: queues atoms, addresses, cycle counts and
+    /// timestamps, commits, cancels, and has due rows followed after each `most_rows`. Impossible packets are left to
+    /// the call for single packets.
     [[gnu::noinline]] const std::uint8_t* take_waiting(const std::uint8_t* const first, const std::uint8_t* const end,
                                                        Offset here) {
         const std::uint8_t* const stop = end - most_plain_bytes;
@@ -709,7 +717,9 @@ private:
         void operator()(Offset at, const follow::PackedCount& count) const { committed.commit(at, unpack(count)); }
         void operator()(Offset at, const Element& element) const { committed(at, element); }
     };
-    /// take_plain for rows that are due: handles as many as links allow. Precondition: follows_links(), and rows wait.
+    /// The inner loop for rows that are due: handles as many as links allow. Rows whose outcomes lead to an indirect
+    /// branch need its address in the next row, or behind a cycle count. The first row that it does not take is left to
+    /// Deliver. Precondition: follows_links(), and rows wait.
     [[gnu::noinline]] void follow_waiting() {
         using follow::Position;
         using Is = follow::WaitingRow::Is;
@@ -726,6 +736,10 @@ private:
         TargetFinder targets(follower_.cache(), FlowTarget{pack(committed_.state().last), a64}.high_half());
         // Due outcomes mean that a range comes before any event.
         const auto outcome_follows = [&] { return row->is == Is::outcomes && row->weight <= due; };
+        const auto address_follows = [&] {
+            return row[1].is == Is::packed_address ||
+                   (row[1].is == Is::packed_count && row[2].is == Is::packed_address);
+        };
         if (outcome_follows()) run.goes_on_at(now);
         for (;; ++row) {
             if (row->is == Is::outcomes) {
@@ -736,14 +750,14 @@ private:
                     const follow::FewOutcomes& few = follow::few_by_code[row->value];
                     to = few.count <= 2 ? follow::follow_two(links, now, few, row->at, run)
                                         : follow::follow_few(links, now, few, row->at, run);
-                    if (to.next < 0 && (to.next != follow::indirect || to.last < 0 || row[1].is != Is::packed_address))
+                    if (to.next < 0 && (to.next != follow::indirect || to.last < 0 || !address_follows()))
                         [[unlikely]] {
                         follow::take_back_few(links, now, few, run);
                         break;
                     }
                 } else {
-                    const follow::EachFollowed followed = follow::follow_each(
-                        links, now, row->value, row->weight, row[1].is == Is::packed_address, row->at, run);
+                    const follow::EachFollowed followed =
+                        follow::follow_each(links, now, row->value, row->weight, address_follows(), row->at, run);
                     to = {followed.last, followed.next};
                     if (followed.count != row->weight) [[unlikely]] {
                         due -= followed.count;
@@ -755,25 +769,28 @@ private:
                 }
                 due -= row->weight;
                 now = to.next;
-                if (now < 0) run.branched(to.last);
-            } else if (row->is == Is::packed_address) {
-                const Position found = targets.find({row->value, a64});
-                // If no branch separates them, the address must be the place of execution.
-                if (now >= 0 && found != now) [[unlikely]]
-                    break;
-                moved = row;
-                now = found;
-                if (now < 0) [[unlikely]] {
-                    ++row;
-                    break;
-                }
-                if (row[1].is == Is::outcomes && row[1].weight <= due) run.goes_on_at(now);
+                if (now >= 0) continue;
+                run.branched(to.last);
+                if (row[1].is != Is::packed_address) continue;
+                ++row;
             } else if (row->is == Is::packed_count) {
                 run.event(row->at, flow_of(unpack(follow::PackedCount{row->value})));
                 if (row[1].is == Is::outcomes && row[1].weight <= due) run.goes_on_at(now);
-            } else {
+                continue;
+            } else if (row->is != Is::packed_address) {
                 break;
             }
+            const Position found = targets.find({row->value, a64});
+            // If no branch separates them, the address must be the place of execution.
+            if (now >= 0 && found != now) [[unlikely]]
+                break;
+            moved = row;
+            now = found;
+            if (now < 0) [[unlikely]] {
+                ++row;
+                break;
+            }
+            if (row[1].is == Is::outcomes && row[1].weight <= due) run.goes_on_at(now);
         }
         waiting_.taken(row, due);
         if (moved != nullptr) {
