@@ -1,8 +1,10 @@
 /// Million ranges a second of CPU time that the fast decoders of captures give, on one thread: `elements` to a sink
-/// that looks up each block, and `counts` of edges. `capture_rates [--no-paths] [--once] [--opencsd] CAPTURE…`: without
-/// remembered paths (follow/paths.h); decode each capture once only, for profilers; decode it with OpenCSD as well.
+/// that looks up each block, and `counts` of edges. `capture_rates [--no-paths] [--once] [--opencsd] [--two] CAPTURE…`:
+/// without remembered paths (follow/paths.h); decode each capture once only, for profilers; decode it with OpenCSD as
+/// well; decode it on two threads as well, whose rates are of wall time.
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -24,7 +26,7 @@ using namespace waymark;
 namespace {
 
 unsigned repetitions = 5;
-bool with_opencsd = false;
+bool with_opencsd = false, with_two = false;
 
 [[nodiscard]] double seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
@@ -46,7 +48,7 @@ public:
     std::uint64_t ranges = 0, instructions = 0;
 
 private:
-    const bool counts_;
+    bool counts_;
 };
 
 #ifdef WAYMARK_OPENCSD
@@ -143,21 +145,14 @@ public:
     void flush() override {}
     [[nodiscard]] std::array<Offset, 2> pending() const override { return {}; }
     void finish() override {
-        std::uint64_t ranges = 0, instructions = 0;
+        std::uint64_t instructions = 0;
         for (const bool counts : {false, true}) {
-            double best = 1e9;
-            for (unsigned i = 0; i < repetitions; ++i) {
-                Counting sink(counts);
-                const auto decoder = pipeline::flow_consumer(stream_, sink, pipeline::DecoderKind::fast, 1);
-                const double began = seconds();
-                for (std::size_t at = 0; at < bytes_.size(); at += piece)
-                    decoder->feed(Bytes(bytes_).subspan(at, std::min(piece, bytes_.size() - at)));
-                decoder->finish();
-                best = std::min(best, seconds() - began);
-                ranges = sink.ranges;
-                instructions = sink.instructions;
-            }
-            std::printf(" %s %.1f", counts ? "counts" : "elements", static_cast<double>(ranges) / best / 1e6);
+            const char* const name = counts ? "counts" : "elements";
+            const Best one = best(counts, 1);
+            std::printf(" %s %.1f", name, static_cast<double>(one.sink.ranges) / one.cpu / 1e6);
+            if (with_two)
+                std::printf(" two-%s %.1f", name, static_cast<double>(one.sink.ranges) / best(counts, 2).wall / 1e6);
+            instructions = one.sink.instructions;
         }
 #ifdef WAYMARK_OPENCSD
         if (with_opencsd) print_opencsd_rate(stream_.source, bytes_);
@@ -166,6 +161,27 @@ public:
     }
 
 private:
+    struct Best {
+        Counting sink;
+        double cpu, wall;  ///< seconds
+    };
+    [[nodiscard]] Best best(bool counts, unsigned jobs) const {
+        using Clock = std::chrono::steady_clock;
+        Best best{Counting(counts), 1e9, 1e9};
+        for (unsigned i = 0; i < repetitions; ++i) {
+            best.sink = Counting(counts);
+            const auto decoder = pipeline::flow_consumer(stream_, best.sink, pipeline::DecoderKind::fast, jobs);
+            const double began = seconds();
+            const auto began_at = Clock::now();
+            for (std::size_t at = 0; at < bytes_.size(); at += piece)
+                decoder->feed(Bytes(bytes_).subspan(at, std::min(piece, bytes_.size() - at)));
+            decoder->finish();
+            best.cpu = std::min(best.cpu, seconds() - began);
+            best.wall = std::min(best.wall, std::chrono::duration<double>(Clock::now() - began_at).count());
+        }
+        return best;
+    }
+
     static constexpr std::size_t piece = std::size_t{1} << 22;
     const pipeline::StreamInfo stream_;
     std::vector<std::uint8_t> bytes_;
@@ -181,6 +197,8 @@ int main(int argc, char** argv) {
             repetitions = 1;
         } else if (std::strcmp(argv[i], "--opencsd") == 0) {
             with_opencsd = true;
+        } else if (std::strcmp(argv[i], "--two") == 0) {
+            with_two = true;
         } else {
             doctor::CaptureInput input;
             input.capture = argv[i];

@@ -11,7 +11,8 @@ Records programs with each setting into FOLDER, where they are not there yet, an
 that looks up each block (elements), and counting only (counts). Several programs CAPTURE_RATES, of several versions, take turns, and the
 rates of the others follow as ratios to the first. The best of REPETITIONS (3) turns counts. Fails if the number of instructions is not
 that of the recorder. OpenCSD, whose elements are only counted, takes turns with them if the benchmarks were built with it: its rate, and both
-rates divided by it; none where it crashes. Needs the bench preset built, qemu-user, both cross compilers and python3.
+rates divided by it; none where it crashes. The last two columns are rates of two threads, per second of wall time, divided by those of
+one. Needs the bench preset built, qemu-user, both cross compilers and python3.
 
 Programs: mix is bench/record_program.c; sqlite3, python, lua and cc1, a compiler, are Debian's for arm64 (ETE, ETMv4) and armhf (PTM), which
 are downloaded from where the system's apt has its own. PROGRAMS and SETTINGS choose among them: PROGRAMS='mix lua' SETTINGS='ete
@@ -142,25 +143,27 @@ python3 - "${REPETITIONS:-3}" "$#" "$@" "${captures[@]}" <<'PYTHON'
 import pathlib, re, subprocess, sys
 turns, count = int(sys.argv[1]), int(sys.argv[2])
 versions, captures = sys.argv[3:3 + count], sys.argv[3 + count:]
-print(f"{'stream':32} {'elements':>9} {'counts':>9} {'opencsd':>8} {'ratios':>11}" + "     ratios of the others" * (count > 1))
+print(f"{'stream':32} {'elements':>9} {'counts':>9} {'opencsd':>8} {'ratios':>11} {'two threads':>12}" + "     ratios of the others" * (count > 1))
 for capture in map(pathlib.Path, captures):
     truth = sum(map(int, re.findall(r"^source .* instructions (\d+) hash", (capture / "truth.txt").read_text(), re.M)))
     best = {}
     for turn in range(turns):
         for version in versions:
-            peer = ["--opencsd"] if version == versions[0] else []
+            peer = ["--opencsd", "--two"] if version == versions[0] else []
             words = subprocess.run([version, "--once", *peer, capture], check=True, capture_output=True, text=True).stdout.split()
             given = dict(zip(words[1::2], words[2::2]))
             if int(given["instructions"]) != truth:
                 sys.exit(f"programs.sh: {version} gave {given['instructions']} instructions of {capture}, which has {truth}")
             for what in ("elements", "counts"):
                 best[version, what] = max(best.get((version, what), 0), float(given[what]))
-            if peer and "opencsd" in given: best["opencsd"] = max(best.get("opencsd", 0), float(given["opencsd"]))
+            for what in ("opencsd", "two-elements", "two-counts") if peer else ():
+                if what in given: best[what] = max(best.get(what, 0), float(given[what]))
     row = f"{capture.name:32} " + " ".join(f"{best[versions[0], what]:9.1f}" for what in ("elements", "counts"))
     if "opencsd" in best:
         row += f" {best['opencsd']:8.2f} " + " ".join(f"{best[versions[0], what] / best['opencsd']:5.0f}" for what in ("elements", "counts"))
     else:
         row += " " * 21
+    row += " " + " ".join(f"{best['two-' + what] / best[versions[0], what]:6.2f}" for what in ("elements", "counts"))
     for version in versions[1:]:
         row += "    " + " ".join(f"{best[version, what] / best[versions[0], what]:5.2f}" for what in ("elements", "counts"))
     print(row, flush=True)
