@@ -72,6 +72,11 @@ inline constexpr auto decimal_pairs = [] {
         return text;
     };
     const unsigned digits = (static_cast<unsigned>(std::bit_width(value | 1)) + 3) / 4;
+    if (digits <= 8) {
+        const std::uint64_t text = eight(value << (32 - 4 * digits));
+        std::memcpy(at, &text, 8);
+        return at + digits;
+    }
     value <<= 64 - 4 * digits;
     const std::array<std::uint64_t, 2> halves{eight(value >> 32), eight(value & 0xffffffff)};
     std::memcpy(at, halves.data(), 16);

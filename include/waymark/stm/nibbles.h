@@ -2,6 +2,7 @@
 /// significant nibble comes first (docs/spec/stm.md, 1).
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -21,8 +22,9 @@ namespace waymark::stm {
 /// on.
 [[nodiscard]] WM_INLINE std::uint64_t sixteen_nibbles(const std::uint8_t* bytes, std::size_t at) {
     const std::uint8_t* const from = bytes + at / 2;
-    std::uint64_t word = 0;
-    for (unsigned i = 0; i < 8; ++i) word |= std::uint64_t{from[i]} << 8 * i;
+    std::uint64_t word;
+    std::memcpy(&word, from, sizeof word);
+    if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
     return at % 2 != 0 ? word >> 4 | std::uint64_t{from[8]} << 60 : word;
 }
 /// The number of the first `count` of them, 1 to 16, the first one most significant.
