@@ -116,6 +116,56 @@ public:
         atom_cycles_ = counted ? o.cycles(newest) : flow::no_cycles;
         atom_at_ = at.first;
     }
+    /// Handles consecutive P-headers without cycle counts, as far as known blocks lead; the others are left to the
+    /// calls for single packets, which do the same one by one.
+    const std::uint8_t* take(const std::uint8_t* const first, const std::uint8_t* end, Offset here) {
+        if (!synced_ || config_.cycle_accurate || return_held_ || outcomes_[*first].count == 0) return first;
+        commit();
+        if (follower_.find_position() < 0) return first;
+        // A limit, so that offsets minus the base of a batch fit 32 bits.
+        end = first + std::min<std::ptrdiff_t>(end - first, 1 << 30);
+        const std::uint8_t* at = first;
+        unsigned placed = 0;  // outcomes of the last packet that could be followed
+        bool held = false, whole = true;
+        {
+            using follow::Position;
+            typename Out::Run run(out_, here, static_cast<std::uint64_t>(end - first));
+            const Position* const links = follower_.cache().links();
+            Position now = follower_.position();
+            const auto follow = [&](bool e, Offset packet) __attribute__((always_inline)) {
+                const std::ptrdiff_t edge = now + (e ? 1 : 0);
+                const Position next = links[edge];
+                if (next < 0) [[unlikely]]
+                    return false;
+                run.reserve(packet);
+                run.goes_on_at(now);
+                (void)run.put(packet, flow::no_cycles, 1, edge);
+                now = next;
+                return true;
+            };
+            while (at != end && whole) {
+                const Outcomes& o = outcomes_[*at];
+                const Offset packet = here + static_cast<std::uint64_t>(at - first);
+                if (o.count == 0 || (held && !follow(atom_e_, packet - 1))) break;
+                const unsigned newest = o.count - 1U;
+                for (placed = 0; placed != newest && follow(o.passed(placed), packet);) ++placed;
+                whole = placed == newest;
+                held = true;
+                atom_e_ = o.passed(newest);
+                ++at;
+            }
+            follower_.set_position(now);
+        }
+        packets_ += static_cast<std::uint64_t>(at - first);
+        executed_ = true;
+        atom_at_ = here + static_cast<std::uint64_t>(at - 1 - first);
+        if (!whole)
+            for (const Outcomes& o = outcomes_[at[-1]]; placed + 1U < o.count; ++placed)
+                place(o.passed(placed), atom_at_, flow::no_cycles);
+        atom_held_ = true;
+        atom_cycles_ = flow::no_cycles;
+        return at;
+    }
     void operator()(const BranchAddress& p, Extent at) {
         ++packets_;
         if (!synced_) return;
