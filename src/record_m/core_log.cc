@@ -174,6 +174,15 @@ void CoreLog::begun() {
         isa::decode_instr({pc_}, isa::Isa::t32, code->second.opcode, code->second.bytes == 4, {}), registers_};
 }
 
+/// QEMU executes the SG at a gate from Non-secure to Secure code as the answer to a fault, and logs no instruction.
+void CoreLog::gate(std::uint32_t address) {
+    constexpr std::uint32_t sg = 0xe97fe97f;
+    constexpr std::array<std::uint8_t, 4> bytes{0x7f, 0xe9, 0x7f, 0xe9};
+    if (codes_.try_emplace(address, Opcode{sg, bytes.size()}).second) listener_.code(address, bytes);
+    pc_ = address;
+    begun();
+}
+
 void CoreLog::take_exception() {
     std::optional<std::uint32_t> back;
     if (returning_) {
@@ -228,6 +237,10 @@ void CoreLog::line(std::string_view text) {
         if (!number(text, "PC 0x", 16, value)) return;
         handler_ = value & ~1U;
         take_exception();
+    } else if (text.starts_with("...really an SG instruction at 0x")) {
+        if (number(text, "at 0x", 16, value)) gate(value);
+    } else if (text.starts_with("...really v7M secure function return")) {
+        if (waiting_) waiting_->function_return = true;
     } else if (text.starts_with("Exception return: magic PC ")) {
         if (!number(text, "magic PC ", 16, value)) return;
         std::uint32_t ended = 0;

@@ -77,9 +77,12 @@ void MtbUnit::instruction(const CoreInstruction& i, std::uint32_t next, std::uin
     if (!wanted_) return;
     step(i);
     if (next != i.address + i.bytes) close_range();
+    // Two packets show a return by FNC_RETURN: the branch there, and where that leads (docs/spec/mtb.md, 3).
+    constexpr std::uint32_t fnc_return = 0xfefffffe;
     const std::uint64_t before = model_.packets();
-    model_.instruction(i.address, i.bytes, next);
+    model_.instruction(i.address, i.bytes, i.function_return ? fnc_return : next);
     settle(before);
+    if (i.function_return) returned(fnc_return, next, 0, 0);
 }
 
 void MtbUnit::lost(const CoreInstruction& i, std::uint64_t) {

@@ -54,6 +54,66 @@ __attribute__((section(".vectors"), used)) void* const vectors[16] = {
     &stack_top, (void*)reset, 0, (void*)fault, 0, 0, 0, 0, 0, 0, 0, (void*)supervisor, 0, 0, (void*)pend, (void*)tick};
 """
 
+# Secure code calls a Non-secure function by BLXNS. This calls back through a gate (SG), and returns by FNC_RETURN. The Secure code
+# first names the gate and the Non-secure code to the SAU, the SSE-200's NSCCFG and its memory protection controller.
+GATE = """
+.syntax unified
+.thumb
+.section .secure, "ax"
+.word 0x38004000, reset + 1
+.global reset
+.thumb_func
+reset: ldr r0, =0xE000EDD0
+ movs r1, #0
+ str r1, [r0, #8]
+ str r1, [r0, #12]
+ ldr r1, =0x0fffffe1
+ str r1, [r0, #16]
+ movs r1, #1
+ str r1, [r0, #8]
+ ldr r1, =0x10002000
+ str r1, [r0, #12]
+ ldr r1, =0x10002fe3
+ str r1, [r0, #16]
+ movs r1, #1
+ str r1, [r0, #0]
+ ldr r0, =0x50080014
+ str r1, [r0]
+ ldr r0, =0x58007000
+ movs r2, #1
+ mvn r1, #0
+open: str r2, [r0, #0x18]
+ str r1, [r0, #0x1c]
+ adds r2, #1
+ cmp r2, #8
+ bne open
+ dsb
+ isb
+ movs r5, #3
+again: ldr r4, =0x00010000
+ blxns r4
+ subs r5, #1
+ bne again
+ movs r0, #0x18
+ ldr r1, =0x20026
+ bkpt 0xab
+.thumb_func
+behind: adds r3, #7
+ bxns lr
+.ltorg
+.section .gate, "ax"
+gate: sg
+ b.w behind
+.section .open, "ax"
+ mov r6, lr
+ ldr r2, =0x10002001
+ blx r2
+ bx r6
+"""
+GATE_LINKER = """ENTRY(reset) SECTIONS { . = 0x10000; .open : { *(.open) } . = 0x10000000; .secure : { *(.secure) }
+ . = 0x10002000; .gate : { *(.gate) } }
+"""
+
 
 class Mtb(unittest.TestCase):
     @classmethod
@@ -103,6 +163,28 @@ class Mtb(unittest.TestCase):
                 for word in ("SVC", "SysTick", "PendSV"):
                     self.assertIn(word, text)
                 self.assertFalse(self.registers(out)["MTB_POSITION"] & 4)
+
+    def test_gates_between_secure_and_non_secure_code(self):
+        source, script, program = (self.folder / f"gate{end}" for end in (".S", ".ld", ".elf"))
+        source.write_text(GATE)
+        script.write_text(GATE_LINKER)
+        built = run(COMPILER, "-mcpu=cortex-m33", "-mthumb", "-mcmse", "-mfloat-abi=soft", "-nostdlib", "-static", "-Wl,--build-id=none",
+                    "-T", script, "-o", program, source)
+        self.assertEqual(built.returncode, 0, built.stderr)
+        for unit in ("mtb", "etmv4"):
+            with self.subTest(unit=unit):
+                out = self.folder / f"gate-{unit}"
+                done = run(WAYMARK, "record", "-q", "--unit", unit, "-o", out, "--", program)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                done = run(WAYMARK, "verify", out)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                ranges = [row for row in self.flow(out) if row["element"] == "range"]
+                # QEMU executes SG without logging it.
+                self.assertEqual([int(row["instructions"]) for row in ranges if int(row["start"], 0) == 0x10002000], [2, 2, 2])
+                self.assertEqual(sum(int(row["start"], 0) == 0x10000 for row in ranges), 3)
+        packets = list(csv.DictReader(io.StringIO(run(WAYMARK, "packets", self.folder / "gate-mtb", "--format", "tsv").stdout), delimiter="\t"))
+        self.assertEqual(sum("destination=0xfefffffe" in row["fields"] for row in packets), 3)
+        self.assertEqual(sum("source=0xfefffffe" in row["fields"] for row in packets), 3)
 
     def test_a_buffer_that_wraps_has_the_end(self):
         for size in ("64", "256", "2048"):

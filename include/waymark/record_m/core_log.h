@@ -44,6 +44,7 @@ struct CoreInstruction {
     std::uint8_t bytes{};
     isa::Instruction decoded{};
     CoreRegisters before{};
+    bool function_return = false;  ///< it branched to FNC_RETURN, which returns from Non-secure to Secure code
 };
 
 /// The address at which execution continues after a completed instruction, as far as the instruction and the registers
@@ -96,6 +97,7 @@ private:
     void line(std::string_view text);
     void code_line(std::string_view text);
     void registers_line(std::string_view text);
+    void gate(std::uint32_t address);
     void begun();
     void complete(std::uint32_t next);
     void take_exception();
