@@ -152,6 +152,14 @@ Error what_it_takes(const CaptureInput& options) {
                                              "what it has, "
                                              "waymark spe report its SPE samples",
                                              options.capture, shell_file(options.capture))};
+        const coresight::FramingGuess guess = coresight::guess_framing(*head);
+        if (guess.kind != coresight::BufferKind::raw && guess.confidence != coresight::Confidence::low)
+            return {
+                Errc::usage,
+                fmt::format("{} is not a capture folder, which would contain snapshot.ini or dpu.ini, but a buffer of "
+                            "CoreSight frames; waymark doctor {} --write-snapshot DIR finds the sources in it, and "
+                            "makes a capture folder",
+                            options.capture, shell_file(options.capture))};
         protocol = protocol_in(std::move(*head));
     }
     if (protocol != nullptr)

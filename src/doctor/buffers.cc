@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "contents.h"
 #include "examination.h"
@@ -33,15 +35,18 @@ void Buffers::look_at(const Buffer& buffer) {
     }
     if (!sample) {
         report_.cut = true;
-        add_finding({Severity::error,
-                     "unreadable",
-                     buffer.name,
-                     {},
-                     {},
-                     sample.error().message,
-                     "a readable file",
-                     "the file is missing, empty or not permitted",
-                     "name the right file, or make it readable"});
+        if (is_empty(buffer))
+            report_empty(buffer, sample.error().message);
+        else
+            add_finding({Severity::error,
+                         "unreadable",
+                         buffer.name,
+                         {},
+                         {},
+                         sample.error().message,
+                         "a readable file",
+                         "the file is missing or not permitted",
+                         "name the right file, or make it readable"});
         return;
     }
     if (sample->damage) {
@@ -66,15 +71,7 @@ void Buffers::look_at(const Buffer& buffer) {
     out.bytes = sample->size_bytes;
     out.pieces = static_cast<unsigned>(sample->pieces.size());
     if (out.looked_at == 0) {
-        add_finding({Severity::error,
-                     "empty",
-                     buffer.name,
-                     {},
-                     {},
-                     "the buffer is empty",
-                     "trace",
-                     "nothing was recorded, or the file was not written",
-                     "record again"});
+        report_empty(buffer, "the buffer is empty");
         report_.buffers.push_back(std::move(out));
         samples_.emplace_back();
         return;
@@ -101,6 +98,25 @@ void Buffers::look_at(const Buffer& buffer) {
     find_sources(buffer, out, taken);
     report_.buffers.push_back(std::move(out));
     samples_.push_back(std::move(*sample));
+}
+
+/// Whether its files are there, without a byte.
+bool Buffers::is_empty(const Buffer& buffer) {
+    return std::all_of(buffer.files.begin(), buffer.files.end(), [](const std::string& file) {
+        std::error_code failed;
+        return std::filesystem::file_size(file, failed) == 0 && !failed;
+    });
+}
+void Buffers::report_empty(const Buffer& buffer, const std::string& found) {
+    add_finding({Severity::error,
+                 std::string(empty_buffer),
+                 buffer.name,
+                 {},
+                 {},
+                 found,
+                 "trace",
+                 "nothing was recorded, or the file was not written",
+                 "record again; waymark explain reads the registers of the units and of the buffer"});
 }
 
 /// Reports that samples of a logic analyser were read as the bytes of a pin or port.

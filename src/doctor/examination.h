@@ -35,7 +35,8 @@ struct Examination {
 };
 
 /// Kinds of findings that are reported once, however many sources have them.
-inline constexpr std::string_view idle_source = "idle-source", no_bytes = "no-bytes";
+inline constexpr std::string_view idle_source = "idle-source", no_bytes = "no-bytes", empty_buffer = "empty",
+                                  sink_register = "sink-register";
 
 /// Whether the bytes contain an A-sync of a trace unit: at least five zeros, and 0x80.
 [[nodiscard]] bool has_async(const std::vector<Stretch>& stretches);
@@ -133,6 +134,8 @@ public:
     void look_at(const capture::Buffer& buffer);
 
 private:
+    [[nodiscard]] static bool is_empty(const capture::Buffer& buffer);
+    void report_empty(const capture::Buffer& buffer, const std::string& found);
     void report_wiring(const capture::Buffer& buffer);
     bool take_listing(const capture::Buffer& buffer, BufferSample& sample, ExaminedBuffer& out);
     bool look_beyond(const capture::Buffer& buffer, BufferSample& sample, ExaminedBuffer& out);

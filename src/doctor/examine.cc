@@ -77,7 +77,7 @@ private:
                                                : fmt::format("{} {}", device.explanation.unit, device.source);
                 add_finding(
                     {f.effect == protocol::TraceEffect::stops ? Severity::warning : Severity::note,
-                     "sink-register",
+                     std::string(sink_register),
                      {},
                      device.source,
                      {},
@@ -321,10 +321,14 @@ private:
         if (unsynchronised)
             for (const ExaminedSource& source : report_.sources) report_no_sync(source);
         gather();
+        // What the registers of a buffer say is the cause of its being empty, and comes first.
+        const bool nothing_in_it = std::any_of(report_.findings.begin(), report_.findings.end(),
+                                               [](const CaptureFinding& f) { return f.kind == empty_buffer; });
+        const auto rank = [&](const CaptureFinding& f) {
+            return std::pair(nothing_in_it && f.kind == sink_register ? Severity::error : f.severity, f.offset);
+        };
         std::stable_sort(report_.findings.begin(), report_.findings.end(),
-                         [](const CaptureFinding& a, const CaptureFinding& b) {
-                             return std::pair(a.severity, a.offset) < std::pair(b.severity, b.offset);
-                         });
+                         [&](const CaptureFinding& a, const CaptureFinding& b) { return rank(a) < rank(b); });
         const auto is = [&](auto&& test) { return std::any_of(report_.sources.begin(), report_.sources.end(), test); };
         const bool flow = is([](const ExaminedSource& s) { return s.has_flow(); });
         const bool code = is([](const ExaminedSource& s) { return s.image.has_value(); });
