@@ -259,7 +259,11 @@ private:
             tee = std::make_unique<flow::Tee>(
                 [&offsets = stream.offsets](Offset at) { return offsets.capture(at).value; }, std::move(next));
             const auto kind = options_.reference ? pipeline::DecoderKind::reference : pipeline::DecoderKind::fast;
-            if (options_.recover && stream.source.protocol->recovers_head())
+            if (options_.recover && !stream.source.protocol->recovers_head())
+                say("note", fmt::format("source {}: --recover has no effect: from {} only flow behind the first "
+                                        "synchronisation is known",
+                                        stream.source.label(), stream.source.protocol->words().unit));
+            else if (options_.recover)
                 return pipeline::recovering_consumer(stream, *tee, kind, heads_[{&stream.source, &stream.buffer}]);
             // A listing shows addresses as traced; the call tree is keyed by places in files.
             return pipeline::flow_consumer(
