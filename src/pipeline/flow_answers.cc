@@ -1,6 +1,7 @@
 #include "waymark/pipeline/flow_answers.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -116,11 +117,12 @@ private:
     Result<Answers> answers(const Report& report, const std::vector<const Source*>& selected, bool cut) {
         Answers out;
         out.capture = session_.capture.path.string();
-        // A report has one unit: if sources have several protocols, it gets the name of the first.
-        if (!streams_.empty()) {
-            const Source& first = *streams_.front().source;
-            out.unit = first.protocol->unit_of(first.type);
+        std::vector<std::string_view> units;
+        for (const SourceStream& s : streams_) {
+            const std::string_view unit = s.source->protocol->unit_of(s.source->type);
+            if (std::find(units.begin(), units.end(), unit) == units.end()) units.push_back(unit);
         }
+        out.unit = fmt::format("{}", fmt::join(units, " and "));
         std::vector<analysis::FlowStream> streams;
         std::vector<const Names*> names;
         analysis::FlowAnswersOptions options;

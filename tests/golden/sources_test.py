@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every source of every real capture is named: by `info` from its description, by `doctor` from its bytes alone.
+"""Every source of every real capture is named: by `info` from its description, by `doctor` from its bytes alone, and in a report.
 
 usage: sources_test.py WAYMARK SOURCE_FOLDER
 
@@ -73,6 +73,10 @@ class Sources(unittest.TestCase):
             for file in files:
                 with self.subTest(file=file.relative_to(CORPUS)):
                     self.assertEqual(self.named(file), {None: expected})
+
+    def test_one_report_has_the_sources_of_two_protocols(self):
+        out = waymark("profile", "--format", "json", CORPUS / "ptm/tc2")
+        self.assertEqual(out["unit"], "ETMv3 and PTM")
 
 
 if __name__ == "__main__":
