@@ -229,7 +229,9 @@ private:
     /// `0x146 -> 0xd8`, with words before and after.
     bool take_arrow(const std::vector<Token>& tokens) {
         for (std::size_t i = 1; i + 1 < tokens.size(); ++i) {
-            if (tokens[i].text != "->" || !tokens[i - 1].is_address() || !tokens[i + 1].is_address()) continue;
+            if ((tokens[i].text != "->" && tokens[i].text != "to") || !tokens[i - 1].is_address() ||
+                !tokens[i + 1].is_address())
+                continue;
             begin(address_of(tokens[i - 1]));
             end(address_of(tokens[i + 1]));
             for (std::size_t k = i + 2; k < tokens.size(); ++k) k += take(tokens, k, false);

@@ -47,6 +47,12 @@ void expect_all(const std::string& list, bool newest_first = false) {
     EXPECT_EQ(found->jumps, packets().size());
 }
 
+TEST(MtbListing, ReadsTheWordToAsAnArrow) {
+    expect_all(text([](const JumpPacket& p) {
+        return fmt::format("from {:#010x} to {:#010x}{}{}\n", p.source.address, p.destination.address,
+                           p.atomic() ? " A" : "", p.starts() ? " S" : "");
+    }));
+}
 TEST(MtbListing, ReadsSourcesAndDestinationsByTheirNames) {
     const auto raw = [](const FlaggedAddress& a) { return a.address | (a.flag ? 1U : 0U); };
     expect_all(text([&](const JumpPacket& p) {
