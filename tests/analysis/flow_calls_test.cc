@@ -1117,13 +1117,35 @@ std::string all_text(const Program& program, const FlowSink& sink) {
     return out;
 }
 
+/// Observes what an index of places needs: the first call of each context, and events with the work before them.
+class SparingObserver final : public CallObserver {
+public:
+    [[nodiscard]] bool wants_each_call() const override { return false; }
+    void enter(const Work&, std::uint32_t, FunctionId) override {
+        if (seen_.insert(context_).second) text += "first call of " + std::to_string(context_.value_or(0)) + "\n";
+    }
+    void leave(const Work&, std::uint32_t) override {}
+    void switch_to(const Work&, std::optional<std::uint32_t> context) override { context_ = context; }
+    void happened(const Work& now, const flow::Event& event) override {
+        text += "event " + std::to_string(event.what.index()) + " after " + std::to_string(now.instructions) + "\n";
+    }
+    void regained(const Work& now) override { text += "regained after " + std::to_string(now.instructions) + "\n"; }
+
+    std::string text;
+
+private:
+    std::optional<std::uint32_t> context_;
+    std::set<std::optional<std::uint32_t>> seen_;
+};
+
 /// Returns how many repeats were taken as one.
 std::uint64_t compare_repeats(Program& program, std::uint64_t seed, const std::vector<Flow::Element>& elements,
                               FlowCalls::Limits limits) {
     const auto offset = [](Offset at) { return at.value; };
     std::uint64_t repeated = 0;
     FlowCode code(program.symbols, program.memory);
-    FlowSink one(code, offset, {.calls = true, .limits = limits});
+    SparingObserver each;
+    FlowSink one(code, offset, {.calls = true, .observer = &each, .limits = limits});
     consume(one, program, elements, 0, elements.size(), 50);
     one.finish();
     EXPECT_EQ(one.calls().repeated(), 0U);
@@ -1134,10 +1156,12 @@ std::uint64_t compare_repeats(Program& program, std::uint64_t seed, const std::v
         if (sanitized && way++ % 2 != 0) continue;
         limits.repeats = memory;
         FlowCode other(program.symbols, program.memory);
-        FlowSink sink(other, offset, {.calls = true, .limits = limits});
+        SparingObserver observer;
+        FlowSink sink(other, offset, {.calls = true, .observer = &observer, .limits = limits});
         Repeats repeats(seed + memory.log2_size);
         consume(sink, program, elements, 0, elements.size(), 50, &repeats);
         sink.finish();
+        EXPECT_EQ(observer.text, each.text) << "seed " << seed;
         EXPECT_EQ(all_text(program, sink), step_by_step)
             << "seed " << seed << ", 2^" << memory.log2_size << (memory.eager ? ", eager" : "");
         repeated += sink.calls().repeated();
