@@ -74,6 +74,10 @@ class Sources(unittest.TestCase):
                 with self.subTest(file=file.relative_to(CORPUS)):
                     self.assertEqual(self.named(file), {None: expected})
 
+    def test_commands_that_need_a_capture_folder_name_the_frames(self):
+        done = subprocess.run([WAYMARK, "messages", CORPUS / "stm/stm_only/cstraceitm.bin"], capture_output=True, text=True)
+        self.assertIn("a buffer of CoreSight frames; waymark doctor ", done.stderr)
+
     def test_one_report_has_the_sources_of_two_protocols(self):
         out = waymark("profile", "--format", "json", CORPUS / "ptm/tc2")
         self.assertEqual(out["unit"], "ETMv3 and PTM")
