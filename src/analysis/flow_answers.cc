@@ -133,7 +133,7 @@ void fill_trust(const FlowFunctions& from) {
     if (from.options().sampled)
         estimate("instructions and calls: samples of branches show which code ran how often");
     else if (from.options().account != nullptr && is_uncertain(*from.options().account))
-        estimate("instructions and calls: it is uncertain to which file or process some of them belong");
+        estimate("instructions and calls: it is uncertain to which code, file or process some of them belong");
     else
         functions.exact = "instructions and calls of all that was decoded";
     const flow::CycleCounts counts = cycle_counts(from.streams());

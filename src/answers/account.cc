@@ -104,8 +104,11 @@ constexpr std::array<AccountRule, account_reasons> rules{{
         "code ran, but the trace does not state which: Q elements, a reset behind the last waypoint"),
     gap(Reason::uncommitted, Hides::reachable, "end of speculation", "ends of speculation",
         "instructions were speculative when the trace ended"),
-    gap(Reason::contradiction, Hides::reachable, "contradiction", "contradictions",
-        "trace and image, or two parts of the trace, contradict each other"),
+    // With a wrong image, other code than what ran has been counted up to the place where that shows.
+    {Reason::contradiction, uncertain, "contradiction", "contradictions",
+     "trace and image, or two parts of the trace, contradict each other, so code that was decoded before may be other "
+     "code than what ran",
+     true, true, Hides::anything, true},
     gap(Reason::no_code, Hides::anything, "walk through what is no code", "walks through what is no code",
         "no branch within 64 KiB, and then no image"),
     gap(Reason::not_kept, Hides::anything, "full table", "full tables", "the analysis met more than its tables hold"),
@@ -186,6 +189,11 @@ std::string counts_note(const Account& account) {
     if (!is.estimates && !is.lower_bounds) return {};
     const std::string_view of =
         has_reason(account, Reason::no_functions) ? "the captures that have functions" : "what was decoded";
+    const bool lacks_a_part = std::any_of(account.begin(), account.end(), [](const AccountRow& row) {
+        return account_rule(row.reason).lowers_sums && !account_rule(row.reason).estimates;
+    });
+    if (is.estimates && lacks_a_part)
+        return fmt::format("counts are of {}, and estimates; the rest of the run has no counts", of);
     return fmt::format("counts are of {}; as figures of the run{}", of,
                        is.estimates ? ", counts and shares are estimates" : " they are lower bounds");
 }

@@ -85,6 +85,24 @@ TEST(Account, WordsFollowFromTheReasons) {
     EXPECT_EQ(word({decoded, strobing}), "estimate");
     EXPECT_EQ(word({decoded, strobing, overflow}), "estimate");
     EXPECT_EQ(word({decoded, shared_address}), "estimate");
+    // With a wrong image, code that did not run is counted: no bound.
+    EXPECT_EQ(word({decoded, contradiction}), "estimate");
+}
+
+TEST(Account, CountsAreOfNoMoreThanTheirNoteSays) {
+    const auto note = [](std::initializer_list<AccountReason> reasons) {
+        Account account;
+        for (const AccountReason reason : reasons) add(account, {.reason = reason});
+        return counts_note(account);
+    };
+    using enum AccountReason;
+    EXPECT_EQ(note({decoded}), "");
+    EXPECT_EQ(note({decoded, overflow}), "counts are of what was decoded; as figures of the run they are lower bounds");
+    EXPECT_EQ(note({decoded, sampled}),
+              "counts are of what was decoded; as figures of the run, counts and shares are estimates");
+    // Samples represent only what the filter lets pass.
+    EXPECT_EQ(note({decoded, sampled, filtered}),
+              "counts are of what was decoded, and estimates; the rest of the run has no counts");
 }
 
 TEST(Account, EveryReasonButTheObservedPartHidesCode) {
