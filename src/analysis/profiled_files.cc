@@ -83,7 +83,9 @@ std::uint64_t executed_in(const answers::Answers& a, answers::Index image) {
 
 std::string ProfileCover::text() const {
     const std::string of_decoded = share_text(profiled, everything);
-    if (!has_account || estimated)
+    // A bound of 100 % states nothing.
+    const bool unbounded = open_ended && profiled >= saturating(everything, not_decoded);
+    if (!has_account || estimated || unbounded)
         return of_decoded + " of everything that was decoded; it is not known how much of the run that is";
     if (not_decoded == 0 && !open_ended) return of_decoded + " of the run";
     return fmt::format("{}{} of the run as far as it is known, and {} of what was decoded",

@@ -19,6 +19,7 @@
 #include "views.h"
 #include "waymark/analysis/image_answers.h"
 #include "waymark/analysis/profiled_files.h"
+#include "waymark/answers/account_effects.h"
 #include "waymark/answers/metric_sets.h"
 #include "waymark/answers/parts.h"
 #include "waymark/answers/sampled.h"
@@ -270,7 +271,8 @@ private:
         if (!report) return fail_nothing(report.error());
         notes(*report);
         say_head(all_);
-        say("note", fmt::format("made from {}, so counts are estimates; next: {}", samples, next()));
+        say_estimates();
+        say("note", fmt::format("made from {}; next: {}", samples, next()));
         return with_left_out(left_out_, all_.cut ? unreadable : decoded);
     }
 
@@ -365,6 +367,10 @@ private:
                            options_.all ? "FILE" : shell_file(options_.answers.input.output));
     }
 
+    void say_estimates() const {
+        if (answers::completeness(all_.account).estimates) say("note", answers::counts_note(all_.account));
+    }
+
     /// Prints the quality of the profile.
     void quality(const std::vector<Index>& images) const {
         const auto in_profile = [&](Index i) {
@@ -374,8 +380,7 @@ private:
         const analysis::ProfileCover cover = analysis::profile_cover(all_, in_profile, quality_);
         for (const std::string& sentence : cover.sentences) say("note", sentence);
         say_head(all_);
-        if (answers::completeness(all_.account).estimates)
-            say("note", "made from samples or stretches of the run, so counts are estimates");
+        say_estimates();
         say("note", fmt::format("the profile covers {}; next: {}", cover.text(), next()));
     }
 

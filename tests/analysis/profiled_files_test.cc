@@ -46,6 +46,15 @@ TEST(ProfileCover, IsOfTheRunAsFarAsItsAccountKnowsIt) {
     EXPECT_EQ(
         cover_text({decoded, {.reason = AccountReason::overflow}, {.reason = AccountReason::no_image, .ranges = 1500}}),
         "at most 20.0% of the run as far as it is known, and 50.0% of what was decoded");
+    // At most 100 % is no statement.
+    answers::Answers whole;
+    whole.images.push_back({.name = "program"});
+    whole.ranges.emplace_back();
+    whole.ranges.back().image = 0;
+    whole.ranges.back().times = whole.ranges.back().instructions = 10;
+    whole.account = {decoded, {.reason = AccountReason::overwritten}};
+    EXPECT_EQ(profile_cover(whole, [](answers::Index) { return true; }, {}).text(),
+              "100.0% of everything that was decoded; it is not known how much of the run that is");
     // Samples and bursts represent all that ran.
     const std::string not_known = "50.0% of everything that was decoded; it is not known how much of the run that is";
     EXPECT_EQ(cover_text({decoded, {.reason = AccountReason::sampled}}), not_known);
