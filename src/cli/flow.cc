@@ -157,17 +157,19 @@ pipeline::Gave gave_of(const std::vector<Decoded>& all) {
     for (const Decoded& d : all) {
         gave.packets += d.packets;
         gave.no_memory += d.totals.no_memory;
+        gave.uncommitted += d.totals.uncommitted;
+        gave.untraced += d.totals.untraced;
+        gave.unplaced += d.totals.unplaced;
         for (unsigned i = 0; i < gap_reasons; ++i) gave.gaps[i] += d.totals.gaps[i].times;
     }
     return gave;
 }
 
 /// The trace is intact and has no branch: the cores were idle.
-bool ran_nothing(const pipeline::Gave& gave, const std::vector<Decoded>& all) {
+bool ran_nothing(const pipeline::Gave& gave) {
     for (unsigned i = 0; i < gap_reasons; ++i)
         if (gave.gaps[i] != 0 && i != static_cast<unsigned>(GapReason::padding)) return false;
-    return gave.packets != 0 && gave.no_memory == 0 &&
-           std::none_of(all.begin(), all.end(), [](const Decoded& d) { return d.totals.unplaced != 0; });
+    return gave.packets != 0 && !gave.hides_code();
 }
 
 /// Passes the first lines on, and counts the others.
@@ -339,7 +341,7 @@ private:
                 "are known (addresses, exceptions, contexts, counts of atoms); give the program with --image "
                 "FILE[@ADDRESS]");
         const pipeline::Gave gave = gave_of(all);
-        const bool idle = !ranges && !blind && ran_nothing(gave, all);
+        const bool idle = !ranges && !blind && ran_nothing(gave);
         if (idle)
             say("note", std::string(pipeline::nothing_ran));
         else if (!ranges && !blind)

@@ -82,6 +82,11 @@ std::string why_nothing(const Session& session, const std::vector<const Source*>
         return "the trace is damaged, and nothing could be decoded";
     if (lost(GapReason::unsynchronised))
         return fmt::format("no {} follows an A-sync, so no address is known", words_of(selected).one_sync);
+    if (gave.uncommitted != 0)
+        return fmt::format("none of {} was committed when the trace ended, so no instruction is known to have run",
+                           counted(gave.uncommitted, "P0 element"));
+    if (gave.unplaced != 0) return "branches ran, and the trace has no address for them";
+    if (gave.untraced != 0) return "code ran, and the trace does not show which";
     return std::string(nothing_ran);
 }
 

@@ -300,8 +300,12 @@ private:
         Gave gave;
         for (const StreamReport& stream : report.streams) gave.packets += packets(*stream.consumer);
         for (const SourceStream& s : streams_) {
-            gave.no_memory += s.sink->troubles().no_memory.times;
-            for (unsigned i = 0; i < gap_reasons; ++i) gave.gaps[i] += s.sink->troubles().gaps[i].times;
+            const flow::Troubles& troubles = s.sink->troubles();
+            gave.no_memory += troubles.no_memory.times;
+            gave.uncommitted += troubles.uncommitted.amount;
+            gave.untraced += troubles.untraced.times;
+            gave.unplaced += troubles.unplaced.times;
+            for (unsigned i = 0; i < gap_reasons; ++i) gave.gaps[i] += troubles.gaps[i].times;
         }
         return {Errc::not_found, "nothing decoded: " + pipeline::why_nothing(session_, selected, report, gave)};
     }

@@ -19,6 +19,10 @@ struct Gave {
     std::uint64_t packets{};
     std::array<std::uint64_t, gap_reasons> gaps{};  ///< stretches, by reason
     std::uint64_t no_memory{};                      ///< times execution went where no image is known
+    std::uint64_t uncommitted{};                    ///< P0 elements that may or may not have run
+    std::uint64_t untraced{}, unplaced{};           ///< stretches whose way or addresses the trace omits
+    /// Whether code ran, or may have run, although no instruction was decoded.
+    [[nodiscard]] bool hides_code() const { return no_memory + uncommitted + untraced + unplaced != 0; }
 };
 
 /// There is trace, but it shows no executed code.
