@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "waymark/capture/perf_part.h"
+#include "waymark/core/numbers.h"
 #include "waymark/isa/cores.h"
 
 namespace waymark::analysis {
@@ -77,6 +79,11 @@ std::string core_name(std::uint32_t midr, bool modelled) {
     return fmt::format("implementer {:#04x} part {:#05x} {}", implementer, part, revision);
 }
 
+std::string interval_text(const Sampling& s) {
+    if (s.longest == s.interval) return grouped(s.interval);
+    return fmt::format("{} to {} (it changed)", grouped(s.interval), grouped(s.longest));
+}
+
 std::string why_no_address(const Quality& q) {
     const std::uint64_t others = q.without_address - q.sve_without_address;
     std::string out;
@@ -146,10 +153,16 @@ Quality quality_of(const SampleCapture& capture, const SampleTotals& totals) {
         flag(perf::AuxRange::partial, &StreamQuality::partial, &Quality::partial);
         flag(perf::AuxRange::overwrite, &StreamQuality::overwritten, nullptr);
     }
+    const std::vector<std::uint64_t> intervals = perf::recorded_part(data.version).intervals;
     for (const perf::Attr* attr : capture.attrs()) {
         Sampling s;
         s.asked = attr->sample_period;
         s.interval = std::max(attr->sample_period & ~std::uint64_t{0xff}, min_interval);
+        s.longest = s.interval;
+        if (!intervals.empty()) {
+            s.interval = intervals.front();
+            s.longest = intervals.back();
+        }
         s.timestamps = (attr->config & 1U) != 0;
         s.physical_addresses = (attr->config >> 1 & 1U) != 0;
         s.jitter = (attr->config >> 16 & 1U) != 0;

@@ -141,7 +141,7 @@ void summary(SpeFill& fill) {
     figure("latency cycles", grouped(fill.gathered.profile.all().total), "of the samples, not of the program");
     if (const std::string scale = scale_text(fill); !scale.empty())
         figure("operations per sample", scale,
-               fmt::format("interval {}", grouped(fill.quality.sampling.front().interval)));
+               fmt::format("interval {}", interval_text(fill.quality.sampling.front())));
     if (!q.sampling.empty()) {
         std::string filters;
         for (const std::string& f : q.sampling.front().filters) filters += (filters.empty() ? "" : "; ") + f;
@@ -182,6 +182,7 @@ answers::Account samples_account(const SampleCapture& capture, const SampleTotal
     const capture::perf::RecordedPart part = capture::perf::recorded_part(capture.data->version);
     if (!part.ends.empty()) add({.reason = AccountReason::after_end});
     // The remains of a damaged record may not show which code ran.
+    if (!part.left_out.empty()) add({.reason = AccountReason::filtered, .of = part.left_out});
     if (q.selected != 0) {
         add({.reason = AccountReason::decoded, .bytes = bytes, .records = q.selected});
         add({.reason = AccountReason::sampled});

@@ -85,19 +85,19 @@ PerfWriter::PerfWriter(ByteSink& out, std::vector<Attr> attrs, Form form)
         }
         return;
     }
-    std::uint32_t bytes = 128;
+    write(front(0));
+    data_at_ = size_;
+}
+
+void PerfWriter::change_attr(std::size_t attr, const Attr& to) {
+    WM_CHECK(form_ == Form::file && to.ids == attrs_[attr].ids && attr_bytes(to) <= attrs_bytes());
+    attrs_[attr] = to;
+}
+
+std::uint32_t PerfWriter::attrs_bytes() const {
+    std::uint32_t bytes = least_attrs_bytes_;
     for (const Attr& a : attrs_) bytes = std::max(bytes, attr_bytes(a));
-    Out ids, entries;
-    for (const Attr& a : attrs_) {
-        put(entries, a, bytes);
-        entries.u64(header_bytes + ids.bytes().size()).u64(8 * a.ids.size());
-        for (const std::uint64_t id : a.ids) ids.u64(id);
-    }
-    attrs_at_ = header_bytes + ids.bytes().size();
-    data_at_ = attrs_at_ + entries.bytes().size();
-    write(header(0));
-    write(ids.bytes());
-    write(entries.bytes());
+    return bytes;
 }
 
 void PerfWriter::write(Bytes bytes) {
@@ -105,15 +105,24 @@ void PerfWriter::write(Bytes bytes) {
     size_ += bytes.size();
 }
 
-std::vector<std::uint8_t> PerfWriter::header(std::uint64_t data_bytes) const {
-    std::uint64_t bytes = 128;
-    for (const Attr& a : attrs_) bytes = std::max<std::uint64_t>(bytes, attr_bytes(a));
+std::vector<std::uint8_t> PerfWriter::front(std::uint64_t data_bytes) {
+    const std::uint32_t bytes = attrs_bytes();
+    least_attrs_bytes_ = bytes;  // the attributes keep their size when they change
+    Out ids, entries;
+    for (const Attr& a : attrs_) {
+        put(entries, a, bytes);
+        entries.u64(header_bytes + ids.bytes().size()).u64(8 * a.ids.size());
+        for (const std::uint64_t id : a.ids) ids.u64(id);
+    }
+    const std::uint64_t attrs_at = header_bytes + ids.bytes().size();
     std::array<std::uint64_t, 4> set{};
     for (const auto& [feature, contents] : features_) set[feature / 64] |= std::uint64_t{1} << feature % 64;
     Out out;
     out.raw(Bytes(reinterpret_cast<const std::uint8_t*>("PERFILE2"), 8), 8).u64(header_bytes).u64(bytes + 16);
-    out.u64(attrs_at_).u64(attrs_.size() * (bytes + 16)).u64(data_at_).u64(data_bytes).u64(0).u64(0);
+    out.u64(attrs_at).u64(attrs_.size() * (std::uint64_t{bytes} + 16)).u64(attrs_at + entries.bytes().size());
+    out.u64(data_bytes).u64(0).u64(0);
     for (const std::uint64_t word : set) out.u64(word);
+    out.raw(ids.bytes(), ids.bytes().size()).raw(entries.bytes(), entries.bytes().size());
     return out.take();
 }
 
@@ -294,8 +303,7 @@ std::vector<std::uint8_t> PerfWriter::finish(bool index) {
     bool named = false;
     for (const Attr& a : attrs_) named |= !a.name.empty();
     if (named) {
-        std::uint32_t bytes = 128;
-        for (const Attr& a : attrs_) bytes = std::max(bytes, attr_bytes(a));
+        const std::uint32_t bytes = attrs_bytes();
         Out out;
         out.u32(static_cast<std::uint32_t>(attrs_.size())).u32(bytes);
         for (const Attr& a : attrs_) {
@@ -314,7 +322,7 @@ std::vector<std::uint8_t> PerfWriter::finish(bool index) {
     }
     write(table.bytes());
     for (const auto& [feature, bytes] : features_) write(bytes);
-    return header(data_end - data_at_);
+    return front(data_end - data_at_);
 }
 
 }  // namespace waymark::capture::perf

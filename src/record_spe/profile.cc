@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "operation.h"
@@ -28,6 +29,7 @@ constexpr std::uint64_t slice_cycles = 50;
 /// Maximum number of chunks that wait for a silent thread; after that, they no longer wait for it.
 constexpr std::size_t most_held = 256;
 constexpr unsigned page_bits = 12;
+constexpr std::uint64_t jitter_bit = 1U << 16;
 
 /// The published name of a register of the unit, without aliases.
 std::string_view name_of(A64Register reg) {
@@ -217,7 +219,6 @@ Profiler::Cpu& Profiler::cpu(std::uint32_t number) {
     if (c) return *c;
     ++sums_.cpus;
     c = std::make_unique<Cpu>(number, options_, counter_, machine_.cycle(number));
-    if (options_.system) notice_interval(c->unit.model().registers());
     return *c;
 }
 
@@ -509,9 +510,24 @@ void Profiler::map_system_image() {
     }
 }
 
-void Profiler::notice_interval(const spe::Registers& registers) {
-    const std::uint64_t interval = std::uint64_t{registers.pmsirr_el1.interval} << 8;
-    if (interval != (options_.spe.period & ~0xffU)) sums_.other_interval = interval;
+void Profiler::change_event() {
+    for (const auto& c : cpus_)
+        if (c) c->unit.notice_programming();
+    const auto programmed = profiled().programmed;
+    const auto most = std::max_element(programmed.begin(), programmed.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (!options_.system || most == programmed.end()) return;
+    const ProgrammedEvent& event = most->first;
+    perf::Attr attr = attributes(options_).front();
+    constexpr std::uint64_t contents = 7;  // timestamps and physical addresses are not about which operations
+    attr.sample_period = event.period;
+    attr.config = (attr.config & contents) | event.config;
+    attr.config1 = event.config1;
+    attr.config2 = event.config2;
+    // Without room for these fields, the part of the run states them.
+    if (attr.config3 != 0) attr.config3 = event.config3;
+    if (attr.config4 != 0) attr.config4 = event.config4;
+    file_->writer().change_attr(0, attr);
 }
 
 void Profiler::system_word(Thread& t, std::uint32_t word) {
@@ -610,9 +626,9 @@ void Profiler::write_register(Thread& t, A64Register reg, std::optional<std::uin
         return;
     }
     ++sums_.registers_written;
+    unit.notice_programming();
     set(name);
     if (reg == A64Register::pmbptr_el1) unit.restarts_at(Address{*value});
-    if (reg == A64Register::pmsirr_el1) notice_interval(unit.model().registers());
 }
 
 // ---- the end
@@ -636,15 +652,36 @@ Profiled Profiler::profiled() const {
         const spe::ModelCounts& counts = c->unit.model().counts();
         p.chosen += counts.chosen;
         p.outside += counts.outside;
+        for (const auto& [event, chosen] : c->unit.programmed()) p.programmed[event] += chosen;
         for (std::size_t i = 0; i < spe::fate_count; ++i) p.fates[i] += counts.fates[i];
     }
     return p;
 }
 
-perf::RecordedPart Profiler::recorded_part(bool complete) const {
+perf::RecordedPart Profiler::recorded_part(const Profiled& p, bool complete) const {
+    perf::RecordedPart out;
     if (stopped_)
-        return {.ends = fmt::format("after {} (--limit)", counted(options_.limit_instructions, "instruction"))};
-    return complete ? perf::RecordedPart{} : perf::RecordedPart{.ends = "before the program did, or still goes on"};
+        out.ends = fmt::format("after {} (--limit)", counted(options_.limit_instructions, "instruction"));
+    else if (!complete)
+        out.ends = "before the program did, or still goes on";
+    if (!options_.system) return out;
+    std::set<std::uint64_t> intervals;
+    std::set<ProgrammedEvent> filters;
+    for (const auto& [event, chosen] : p.programmed) {
+        intervals.insert(event.period);
+        ProgrammedEvent filter = event;
+        filter.period = 0;
+        filter.config &= ~std::uint64_t{jitter_bit};
+        filters.insert(filter);
+    }
+    if (intervals.size() > 1) out.intervals.assign(intervals.begin(), intervals.end());
+    const auto add = [&](const std::string& clause) { out.left_out += (out.left_out.empty() ? "" : ", ") + clause; };
+    if (p.outside != 0) add(fmt::format("profiling off for {}", counted(p.outside, "operation")));
+    if (filters.size() > 1) add("filters that changed");
+    const auto inverse = [](const ProgrammedEvent& f) { return (f.config3 | f.config4) != 0; };
+    if (filters.size() <= 1 && std::any_of(filters.begin(), filters.end(), inverse))
+        add("events or data sources of PMSNEVFR_EL1 or PMSDSFR_EL1");
+    return out;
 }
 
 Status Profiler::finish(bool complete) {
@@ -657,12 +694,13 @@ Status Profiler::finish(bool complete) {
         for (const auto& c : cpus_)
             if (c) write_out(*c, true);
         file_->writer().finished_round();
+        change_event();
         const Status finished = file_->finish({.arch = "aarch64",
                                                .midr = options_.machine.midr,
                                                .cpus = options_.machine.cpus,
                                                .pmus = {{arm_spe_pmu, "arm_spe_0"}},
                                                .command = options_.command,
-                                               .part = recorded_part(complete)});
+                                               .part = recorded_part(profiled(), complete)});
         if (!finished) failure_ = finished.error();
     }
     if (failure_) return *failure_;

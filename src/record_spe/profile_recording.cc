@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -34,11 +36,13 @@ void say_levels(RecordOutcome& out, const ProfilerOptions& to, const Profiled& p
             fmt::format("the program wrote {} to the unit; QEMU has no such registers and took an exception at each, "
                         "whose handler is in the profile",
                         counted(p.registers_written, "register value")));
-    if (p.other_interval != 0)
-        out.warning(
-            fmt::format("PMSIRR_EL1 had an interval of {} operations, and the file states {}, from which reports "
-                        "estimate what ran; record again with --period {}",
-                        grouped(p.other_interval), grouped(to.spe.period & ~0xffU), p.other_interval));
+    std::set<std::uint64_t> intervals;
+    for (const auto& [event, chosen] : p.programmed) intervals.insert(event.period);
+    std::string all;
+    for (const std::uint64_t interval : intervals) all += (all.empty() ? "" : " and ") + grouped(interval);
+    if (!intervals.empty() && intervals != std::set<std::uint64_t>{to.spe.period & ~0xffU})
+        out.note(
+            fmt::format("samples were taken at intervals of {} operations (PMSIRR_EL1), which the file states", all));
     if (p.registers_refused != 0)
         out.warning(fmt::format("{} to the unit did not take effect; the first was {}",
                                 counted(p.registers_refused, "write"), p.refused));

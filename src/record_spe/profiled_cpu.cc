@@ -46,7 +46,42 @@ spe::ModelConfig config_of(std::uint32_t number, const ProfilerOptions& options,
     return config;
 }
 
+/// The inverse of SpeOptions::program().
+ProgrammedEvent event_of(const spe::Registers& r) {
+    SpeOptions o;
+    o.ts_enable = o.pa_enable = false;
+    o.jitter = r.pmsirr_el1.rnd;
+    constexpr std::uint8_t discard_mode = 0b10;
+    o.discard = r.pmblimitr_el1.fm == discard_mode;
+    const spe::PmsfcrEl1& f = r.pmsfcr_el1;
+    if (f.ft) {
+        o.branch_filter = f.b;
+        o.load_filter = f.ld;
+        o.store_filter = f.st;
+        o.simd_filter = f.simd;
+        o.float_filter = f.fp;
+        o.branch_filter_mask = f.b_m;
+        o.load_filter_mask = f.ld_m;
+        o.store_filter_mask = f.st_m;
+        o.simd_filter_mask = f.simd_m;
+        o.float_filter_mask = f.fp_m;
+    }
+    const auto value = [&](std::string_view name) { return r.get(name).value_or(0); };
+    return {.period = std::uint64_t{r.pmsirr_el1.interval} << 8,
+            .config = o.config(),
+            .config1 = f.fe ? value("PMSEVFR_EL1") : 0,
+            .config2 = f.fl ? value("PMSLATFR_EL1") & 0xfffU : 0,
+            .config3 = f.fn_e ? value("PMSNEVFR_EL1") : 0,
+            .config4 = f.fds ? ~value("PMSDSFR_EL1") : 0};
+}
+
 }  // namespace
+
+void ProfiledCpu::notice_programming() {
+    const std::uint64_t chosen = model_.counts().chosen;
+    if (chosen != chosen_) programmed_[event_of(model_.registers())] += chosen - chosen_;
+    chosen_ = chosen;
+}
 
 ProfiledCpu::ProfiledCpu(std::uint32_t number, const ProfilerOptions& options, CounterRatio counter)
     : number_(number),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,11 @@ public:
     /// A system: the program's buffer begins there.
     void restarts_at(Address pointer) { start_ = pointer; }
 
+    /// Before registers change: operations that were chosen belong to the present programming.
+    void notice_programming();
+    /// Chosen operations by programming, after notice_programming().
+    [[nodiscard]] const std::map<ProgrammedEvent, std::uint64_t>& programmed() const { return programmed_; }
+
     /// Writes the contents of the unit's buffer to the file, like the driver at an interrupt. Profiling continues,
     /// unless this is the `last` call. `at`: the running thread, and the time. Returns the number of bytes of trace.
     std::uint64_t write_out(capture::perf::PerfWriter& writer, const capture::perf::PerfWriter::At& at,
@@ -49,7 +55,9 @@ private:
     Address start_;  ///< where PMBPTR_EL1 points when the buffer is empty
     bool system_;
     spe::Model model_;
-    std::uint64_t ring_ = 0;  ///< position in the AUX ring
+    std::uint64_t ring_ = 0;    ///< position in the AUX ring
+    std::uint64_t chosen_ = 0;  ///< operations that are in `programmed_`
+    std::map<ProgrammedEvent, std::uint64_t> programmed_;
 };
 
 }  // namespace waymark::record

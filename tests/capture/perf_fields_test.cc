@@ -12,6 +12,7 @@
 #include "support/perf_file.h"
 #include "waymark/capture/branch_entry.h"
 #include "waymark/capture/perf_data.h"
+#include "waymark/capture/perf_part.h"
 #include "waymark/capture/perf_writer.h"
 
 namespace waymark::capture::perf {
@@ -205,6 +206,35 @@ TEST(PerfFields, WhatIsWrittenAtTheEdges) {
     const PerfData data = made({event(10)}, [](PerfWriter& w) { w.record(Type::lost_samples, 0, Octets(0xfff0)); });
     EXPECT_EQ(data.count(Type::lost_samples), 1U);
     EXPECT_EQ(said(data), "");
+}
+
+// An attribute whose values are known only at the end.
+TEST(PerfFields, AnAttributeThatChanges) {
+    const PerfData data = made({event(10), event(11)}, [](PerfWriter& w) {
+        w.record(Type::lost_samples, 0, Octets(8));
+        Attr changed = event(10);
+        changed.sample_period = 256;
+        changed.config1 = 9;
+        w.change_attr(0, changed);
+    });
+    ASSERT_EQ(data.attrs.size(), 2U);
+    EXPECT_EQ(data.attrs[0].sample_period, 256U);
+    EXPECT_EQ(data.attrs[0].config1, 9U);
+    EXPECT_EQ(data.attrs[1].config1, event(11).config1);
+    EXPECT_EQ(data.count(Type::lost_samples), 1U);
+    EXPECT_EQ(said(data), "");
+}
+
+TEST(PerfFields, ThePartOfTheRun) {
+    const RecordedPart part{"at main", "after 5 instructions", {256, 4096}, "profiling off for 9 operations"};
+    const RecordedPart read = recorded_part(version_with(part));
+    EXPECT_EQ(read.begins, part.begins);
+    EXPECT_EQ(read.ends, part.ends);
+    EXPECT_EQ(read.intervals, part.intervals);
+    EXPECT_EQ(read.left_out, part.left_out);
+    EXPECT_EQ(version_with(recorded_part("waymark")), "waymark");
+    EXPECT_TRUE(recorded_part("waymark; intervals x").intervals.empty());
+    EXPECT_TRUE(recorded_part("6.1; ends early").ends.empty());
 }
 
 // A number, followed by that number of words; a number that is too large does not lead beyond the feature.

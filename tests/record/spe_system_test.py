@@ -116,6 +116,19 @@ class SpeSystem(unittest.TestCase):
         self.assertEqual(int(truth["buffer-interrupts"]), len(rows) // 1024)
         self.assertIn("the first was PMSCR_EL1 at EL0: UNDEFINED", said)
 
+    def test_the_file_states_the_programming_of_the_program(self):
+        program, out = self.build("stated"), self.folder / "stated.data"
+        done = run(WAYMARK, "record", "--unit", "spe", "--system", "-c", "65536", "-o", out, "--", program)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        quality = json.loads(run(WAYMARK, "spe", "quality", out, "--format", "json").stdout)
+        self.assertEqual({sampling["interval"] for sampling in quality["sampling"]}, {COMMON["PMSIRR_EL1"]})
+        self.assertRegex(quality["run"], r"what the filter leaves out \(.*profiling off for 200,\d\d\d operations, filters that changed\)")
+        changed = self.build("changed", LEAVES_TO_EL1, "-DINTERVAL=1024")
+        self.assertEqual(run(WAYMARK, "record", "--unit", "spe", "--system", "-o", out, "--", changed).returncode, 0)
+        quality = json.loads(run(WAYMARK, "spe", "quality", out, "--format", "json").stdout)
+        self.assertEqual([(s["interval"], s["longest_interval"]) for s in quality["sampling"]], [(256, 1024)])
+        self.assertIn("interval  256 to 1,024 (it changed)", run(WAYMARK, "spe", "quality", out).stdout)
+
     def test_a_trap_refuses_what_the_architecture_refuses(self):
         program = self.build("trapped", LEAVES_TO_EL1 | TRAPS)
         out = self.folder / "trapped.data"

@@ -48,12 +48,13 @@ struct Sampling {
     std::uint64_t asked{};  ///< sample_period: requested number of population members between samples
     /// The interval that the unit was given: rounded down to 256, not below the CPU's minimum.
     std::uint64_t interval{};
+    std::uint64_t longest{};  ///< another interval if it changed, else the same
     bool jitter{};
     bool timestamps{}, physical_addresses{};
     std::vector<std::string> filters{};  ///< active filters: `loads`, `latency >= 30 cycles`, `events 0x80`
     /// Bounds of the number of population members that one record represents.
     [[nodiscard]] double scale_low() const { return static_cast<double>(interval) + 1; }
-    [[nodiscard]] double scale_high() const { return static_cast<double>(interval) + (jitter ? 128.5 : 1); }
+    [[nodiscard]] double scale_high() const { return static_cast<double>(longest) + (jitter ? 128.5 : 1); }
 };
 
 struct Quality {
@@ -76,6 +77,9 @@ struct Quality {
 /// A sentence about Quality::without_address: how many samples are SVE operations, and why these have no address; empty
 /// if there are none.
 [[nodiscard]] std::string why_no_address(const Quality& quality);
+
+/// `256`, or `256 to 1,024 (it changed)`.
+[[nodiscard]] std::string interval_text(const Sampling& sampling);
 
 /// The reason why there are no samples.
 [[nodiscard]] std::string why_no_samples(const SampleCapture& capture, const Quality& quality);

@@ -37,7 +37,7 @@ enum class Feature : std::uint8_t {
 class PerfWriter {
 public:
     enum class Form : std::uint8_t {
-        file,  ///< finish() returns a header that replaces the one at the front
+        file,  ///< finish() returns the bytes that replace those at the front
         pipe,  ///< attributes and features are records; no byte has to be replaced
     };
 
@@ -80,6 +80,10 @@ public:
     /// Build IDs of mapped program files, not of the kernel; none: no feature. Their pid is `nobody`.
     void build_ids(std::span<const BuildId> ids);
 
+    /// Before finish(), in a file: replaces an attribute whose values are known only at the end. Its ids and the size
+    /// of the attributes stay the same.
+    void change_attr(std::size_t attr, const Attr& to);
+
     /// Ends the data and writes the features. `index`: with an AUXTRACE index. Returns the bytes that the caller has to
     /// write over the front of the file; empty for a pipe.
     [[nodiscard]] std::vector<std::uint8_t> finish(bool index = true);
@@ -89,12 +93,15 @@ public:
 
 private:
     void write(Bytes bytes);
-    [[nodiscard]] std::vector<std::uint8_t> header(std::uint64_t data_bytes) const;
+    /// Header, ids and attributes.
+    [[nodiscard]] std::vector<std::uint8_t> front(std::uint64_t data_bytes);
+    [[nodiscard]] std::uint32_t attrs_bytes() const;
 
     ByteSink& out_;
     std::vector<Attr> attrs_;
     Form form_;
-    std::uint64_t size_ = 0, attrs_at_ = 0, data_at_ = 0;
+    std::uint64_t size_ = 0, data_at_ = 0;
+    std::uint32_t least_attrs_bytes_ = 128;
     std::vector<std::uint64_t> index_;  // file offsets of AUXTRACE records
     std::map<std::uint8_t, std::vector<std::uint8_t>> features_;
 };

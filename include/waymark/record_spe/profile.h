@@ -57,6 +57,12 @@ struct ProfilerOptions {
 [[nodiscard]] Status check(const ProfilerOptions& options);
 
 /// Counts of the profile so far: the truth with which records are compared. It is written next to the profile.
+/// How a unit chooses and filters, in the fields of perf's event.
+struct ProgrammedEvent {
+    std::uint64_t period{}, config{}, config1{}, config2{}, config3{}, config4{};
+    auto operator<=>(const ProgrammedEvent&) const = default;
+};
+
 struct Profiled {
     std::uint64_t instructions{};
     std::array<std::uint64_t, 5> classes{};  ///< of these, by isa::A64Class
@@ -75,9 +81,10 @@ struct Profiled {
     std::uint64_t outside{};                ///< operations while profiling was off, or off for their level
     std::uint64_t registers_written{};      ///< writes of the program to registers of the unit
     std::uint64_t registers_refused{};      ///< writes that a trap or an undefined register prevented
-    std::uint64_t other_interval{};         ///< that the program or `registers` chose, if it is not the file's; else 0
-    std::string refused{};                  ///< the first refused write: its register, level and reason
-    std::uint64_t registers_unread{};       ///< writes whose value QEMU's log does not show
+    /// Chosen operations by how the unit was programmed: the event that states it.
+    std::map<ProgrammedEvent, std::uint64_t> programmed{};
+    std::string refused{};             ///< the first refused write: its register, level and reason
+    std::uint64_t registers_unread{};  ///< writes whose value QEMU's log does not show
     [[nodiscard]] std::uint64_t records() const { return fates[static_cast<std::size_t>(spe::Fate::written)]; }
 };
 [[nodiscard]] std::string to_text(const Profiled& profiled, const ProfilerOptions& options, bool complete);
@@ -157,8 +164,8 @@ private:
     /// `value`: nullopt if it is not known.
     void write_register(Thread& t, A64Register reg, std::optional<std::uint64_t> value);
     void map_system_image();
-    /// Notices an interval that the file, whose head is written first, does not state.
-    void notice_interval(const spe::Registers& registers);
+    /// States in the file how the program programmed the unit.
+    void change_event();
     void execute(Thread& t, const Block& block, std::uint32_t end, std::optional<Address> next);
     void barrier(Thread& t, const Block& block, std::uint32_t index);
     std::optional<Accessed> accesses(Thread& t, Memory memory, std::uint32_t index, std::size_t& from);
@@ -171,7 +178,7 @@ private:
     [[nodiscard]] std::uint64_t time(std::uint64_t cycle) const;
     [[nodiscard]] capture::perf::PerfWriter::At at(const Thread& t, std::uint64_t cycle, std::size_t attr) const;
     void check_file();
-    [[nodiscard]] capture::perf::RecordedPart recorded_part(bool complete) const;
+    [[nodiscard]] capture::perf::RecordedPart recorded_part(const Profiled& p, bool complete) const;
 
     ProfilerOptions options_;
     MachineSimulation machine_;

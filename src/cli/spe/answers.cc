@@ -231,9 +231,10 @@ void Answer::print_quality(Output& out, bool all) const {
             s.scale_low() == s.scale_high()
                 ? fmt::format("{:.0f}", s.scale_low())
                 : fmt::format("{} to {}", quantity_text(s.scale_low()), quantity_text(s.scale_high()));
-        out.print("interval  {}{}: a sample represents about {} operations{}\n", grouped(s.interval),
-                  s.asked == s.interval ? "" : fmt::format(" (asked for {})", grouped(s.asked)), scale,
-                  s.filters.empty() ? "" : " among those the filters let pass");
+        out.print(
+            "interval  {}{}: a sample represents about {} operations{}\n", analysis::interval_text(s),
+            s.asked == s.interval || s.longest != s.interval ? "" : fmt::format(" (asked for {})", grouped(s.asked)),
+            scale, s.filters.empty() ? "" : " among those the filters let pass");
         std::string filters;
         for (const std::string& f : s.filters) filters += (filters.empty() ? "" : "; ") + f;
         out.print("filters   {}\n", filters.empty() ? "none" : filters);
@@ -325,6 +326,7 @@ ordered_json Answer::quality_json() const {
     for (const analysis::Sampling& s : q.sampling)
         sampling.push_back({{"asked", s.asked},
                             {"interval", s.interval},
+                            {"longest_interval", s.longest},
                             {"jitter", s.jitter},
                             {"timestamps", s.timestamps},
                             {"physical_addresses", s.physical_addresses},

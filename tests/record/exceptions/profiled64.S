@@ -97,6 +97,10 @@ kernel: adr x3, word
         bl loop_kernel
         mov x0, #0x1                        // E0SPE
         msr s3_0_c9_c9_0, x0
+#ifdef INTERVAL
+        mov x0, #INTERVAL
+        msr s3_0_c9_c9_3, x0                // PMSIRR_EL1
+#endif
         ldr x0, =0x20002                    // LD, FT
         msr s3_0_c9_c9_4, x0                // PMSFCR_EL1
         isb
