@@ -30,6 +30,10 @@ std::string why_no_samples(const SampleCapture& capture, const Quality& quality)
     if (!data.auxtrace_info)
         return "the file contains no trace of a hardware unit (no AUXTRACE_INFO record): was it recorded with perf "
                "record -e arm_spe// ?";
+    if (data.chunks.empty() && data.loss_count != 0)
+        return "the readable part of the file has no trace; whether the unit wrote any is not known: copy the whole "
+               "file "
+               "again, or record again";
     if (data.chunks.empty())
         return data.unfinished
                    ? "the recorder was ended before it wrote any sample into the file"

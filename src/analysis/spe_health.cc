@@ -48,8 +48,9 @@ void health(SpeFill& fill) {
     for (const Error& error : fill.totals.errors) fill.say(Severity::bad, error.message, "Copy the file again");
     if (q.container_losses != 0)
         fill.say(Severity::bad,
-                 fmt::format("{} of the file's own structure {} damaged, {} lost", counted(q.container_losses, "place"),
-                             are(q.container_losses), bytes_text(q.container_lost_bytes)),
+                 fmt::format("{} of the file's own structure {} damaged{}", counted(q.container_losses, "place"),
+                             are(q.container_losses),
+                             q.container_lost_bytes == 0 ? "" : ", " + bytes_text(q.container_lost_bytes) + " lost"),
                  "Copy the file again; the results cover only the part that could be read");
     if (const auto part = capture::perf::recorded_part(fill.capture.data->version); !part.ends.empty())
         fill.say(Severity::warning, fmt::format("The recording ended {}: later events are not in it", part.ends));
@@ -181,8 +182,8 @@ answers::Account samples_account(const SampleCapture& capture, const SampleTotal
     }
     const capture::perf::RecordedPart part = capture::perf::recorded_part(capture.data->version);
     if (!part.ends.empty()) add({.reason = AccountReason::after_end});
-    // The remains of a damaged record may not show which code ran.
     if (!part.left_out.empty()) add({.reason = AccountReason::filtered, .of = part.left_out});
+    // The remains of a damaged record may not show which code ran.
     if (q.selected != 0) {
         add({.reason = AccountReason::decoded, .bytes = bytes, .records = q.selected});
         add({.reason = AccountReason::sampled});

@@ -380,9 +380,12 @@ Result<ExaminationReport> examine_perf(const open::Container& container) {
         to.add(
             Severity::error, "cut",
             capture.data->losses.empty() ? std::optional<Offset>() : std::optional(capture.data->losses.front().first),
-            fmt::format("{}; {} of the file itself {} lost",
-                        capture.data->losses.empty() ? "" : capture.data->losses.front().message,
-                        counted(q.container_lost_bytes, "byte"), are(q.container_lost_bytes)),
+            fmt::format("{}{}",
+                        capture.data->losses.empty() ? "a part is missing" : capture.data->losses.front().message,
+                        q.container_lost_bytes == 0
+                            ? ""
+                            : fmt::format("; {} of the file's own structure {} lost",
+                                          counted(q.container_lost_bytes, "byte"), are(q.container_lost_bytes))),
             "a whole file", "perf.data is damaged or cut", "copy the file again; the readable part was decoded");
     report.cut = !capture.damage.empty() || !totals.errors.empty() || q.container_losses != 0;
     if (q.lost_bytes() + q.damaged_bytes() != 0)
