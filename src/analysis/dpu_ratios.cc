@@ -69,9 +69,12 @@ std::optional<double> DpuRatio::value(std::span<const std::uint64_t> counts) con
 
 std::vector<DpuRatio> dpu_ratios(const std::vector<std::string>& names) {
     std::vector<std::string_view> whens;
-    for (const std::string& name : names)
-        if (const auto when = parts_of(name).when; std::find(whens.begin(), whens.end(), when) == whens.end())
-            whens.push_back(when);
+    for (const std::string& name : names) {
+        const std::string_view when = parts_of(name).when;
+        // A counter that changed has counts of several events.
+        if (when.find("changed on the way") != when.npos) continue;
+        if (std::find(whens.begin(), whens.end(), when) == whens.end()) whens.push_back(when);
+    }
     std::vector<DpuRatio> out;
     for (const std::string_view when : whens)
         for (const Definition& d : definitions) {

@@ -250,7 +250,7 @@ std::array<DpuCounter, dpu::counter_count> counters_of(const capture::DpuCapture
         if (from.empty() && to.empty() && !one_shot && (partial || never))
             say("part of the time", "for a part of the time tracing was on");
         if (in_history(&capture::DpuCounterHistory::changed))
-            say("changed on the way", "something else, or elsewhere, before its control was changed");
+            say("changed on the way", "since its control was changed; before that, something else, or elsewhere");
         if (counter.rewritten) say("value written on the way", "from another value since it was written on the way");
         if (!when.empty())
             counter.rule = fmt::format("{} counts {} {}", dpu::counter_name(c), dpu::name(*counter.event), rule);

@@ -121,6 +121,8 @@ TEST(DpuRatios, Formulas) {
     EXPECT_FALSE(value({"CYCLES", "WAIT (user)"}, {200, 50}, "load")) << "not counted in the same contexts";
     EXPECT_DOUBLE_EQ(*value({"CYCLES (user)", "WAIT (user)"}, {200, 50}, "load (user)"), 0.75);
     EXPECT_TRUE(dpu_ratios({"INT", "MARK"}).empty());
+    // Counts of several events have no ratio.
+    EXPECT_TRUE(dpu_ratios({"IC_HIT (changed on the way)", "IC_MISS (changed on the way)"}).empty());
 }
 
 }  // namespace
