@@ -553,8 +553,9 @@ void Buffers::report_absent(const Buffer& buffer, const pipeline::Source& source
                      {},
                      fmt::format("no byte of trace ID {:#04x}", source.trace_id->value),
                      "some of its trace",
-                     "the core was off or idle, its unit not enabled, or its trace overwritten",
-                     "nothing, if the core did not run"});
+                     "the core was off or idle, its unit was not enabled or left out all that ran, or its trace was "
+                     "overwritten",
+                     "nothing, if nothing of this source was to be traced"});
 }
 
 }  // namespace waymark::doctor
