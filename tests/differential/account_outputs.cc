@@ -234,7 +234,8 @@ public:
     void instruction(std::uint64_t address, std::string_view seen, std::uint64_t times) {
         const std::uint64_t ran = ran_.of(address);
         count(fmt::format("{:#x}", address), times, ran);
-        if (seen == "executed" && ran == 0) say(fmt::format("{:#x} did not run and is executed", address));
+        if (seen == "executed" && ran == 0 && word_ != "estimate")
+            say(fmt::format("{:#x} did not run and is executed", address));
         if (seen == "not executed" && ran != 0 && judges_unseen_)
             say(fmt::format("{:#x} ran and is not executed", address));
         sum_ += times;
@@ -252,6 +253,8 @@ public:
     }
     /// All instructions were listed: the sum is the whole run.
     void all() { count("the sum of instructions", sum_, ran_.instructions); }
+    /// Whether counts may be of other code than what ran.
+    [[nodiscard]] bool is_estimate() const { return word_ == "estimate"; }
     void say(const std::string& what) {
         if (wrong_.empty()) wrong_ = fmt::format("{} ({}): {}", form_, word_.empty() ? "no word" : word_, what);
     }
@@ -336,7 +339,7 @@ std::string wrong_in_tables(const Answers& answers, const KnownRun& run, const s
                          row.at("seen_taken"), row.at("seen_not_taken"));
     // Where code is also entered in its middle, blocks overlap, and an execution is one of only one of them.
     for (const auto& row : table("blocks"))
-        if (number_of(row.at("times")) > run.counts.of(number_of(row.at("address"))))
+        if (number_of(row.at("times")) > run.counts.of(number_of(row.at("address"))) && !judge.is_estimate())
             judge.say("block " + row.at("address") + " ran " + row.at("times") + " times");
     return judge.wrong();
 }
@@ -375,12 +378,13 @@ std::string wrong_in_callgrind(const Answers& answers, const KnownRun& run) {
 
 /// Formats with one number a line and no word: their counts are not above the truth.
 std::string wrong_in_profiles(const Answers& answers, const KnownRun& run) {
-    Judge folded("folded", "", run.counts, true);
+    const std::string_view word = answers::completeness(answers.account).estimates ? "estimate" : "";
+    Judge folded("folded", word, run.counts, true);
     std::istringstream stacks(written(answers, "folded"));
     std::uint64_t sum = 0;
     for (std::string line; std::getline(stacks, line);) sum += number_of(line.substr(line.rfind(' ') + 1));
     folded.count("the sum", sum, run.counts.instructions);
-    Judge bolt("bolt", "", run.counts, true);
+    Judge bolt("bolt", word, run.counts, true);
     std::istringstream ranges(written(answers, "bolt"));
     // A branch instruction that was not taken is a range of its own, besides the one that it ends.
     std::map<std::uint64_t, std::uint64_t> begun;
@@ -410,7 +414,10 @@ std::set<std::uint64_t> lines_in(std::string_view list) {
 /// Each instruction is a line: counts are executions, and an unnamed line with count 0 did not run.
 std::string wrong_in_lines(const Answers& answers, const KnownRun& run, bool cobertura) {
     const bool whole = !answers::is_part_of_run(answers.account), unseen = judges_unseen(answers);
-    Judge judge(cobertura ? "cobertura" : "lcov", whole ? "exact" : "lower bound", run.counts, unseen);
+    const std::string_view trust = answers::completeness(answers.account).estimates ? "estimate"
+                                   : whole                                          ? "exact"
+                                                                                    : "lower bound";
+    Judge judge(cobertura ? "cobertura" : "lcov", trust, run.counts, unseen);
     std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> ran;  // by line: address, executions
     for (const answers::Instruction& i : answers.instructions)
         ran[run.line_of(i.address)] = {i.address, run.counts.of(i.address)};
@@ -628,7 +635,9 @@ std::string wrong_in_commands(const Answers& answers, const KnownRun& run, const
             const CommandResult done = run_command({"coverage", file, "--fail-under", "100", "--format", "tsv"});
             const bool all_ran = std::all_of(answers.instructions.begin(), answers.instructions.end(),
                                              [&](const auto& i) { return run.counts.of(i.address) != 0; });
-            return done.status == 0 && !all_ran ? "coverage --fail-under 100 passes, and not all ran" : std::string();
+            const bool uncertain = answers::completeness(answers.account).estimates;
+            return done.status == 0 && !all_ran && !uncertain ? "coverage --fail-under 100 passes, and not all ran"
+                                                              : std::string();
         },
         [&]() -> std::string {
             if (answers.branches.empty()) return {};
@@ -734,7 +743,7 @@ std::string wrong_in_capture(const Account& account, const KnownRun& run, const 
                                 for (const json& row : all["rows"])
                                     if (row["function"] != "all")
                                         executed += row["instructions executed"].get<std::uint64_t>();
-                                if (executed > run.counts.times.size())
+                                if (executed > run.counts.times.size() && !judge.is_estimate())
                                     judge.say(fmt::format("{} instructions were executed, of {}", executed,
                                                           run.counts.times.size()));
                             });
