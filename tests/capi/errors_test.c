@@ -45,14 +45,16 @@ static void files(void) {
     FAILS(WM_NOT_FOUND, "no/such", wm_open("no/such/capture", NULL, &capture, error));
     FAILS(WM_NOT_FOUND, "snapshot.ini", wm_open(at("examples"), NULL, &capture, error));
     FAILS(WM_USAGE, "ELF", wm_open(at("examples/sort/sort.elf"), NULL, &capture, error));
-    FAILS(WM_USAGE, "protocol", wm_open(at("examples/sort/capture/trace.bin"), NULL, &capture, error));
-    /* Options are called as wm_options_set knows them. */
-    FAILS(WM_USAGE, "the option protocol", wm_open(at("examples/sort/capture/trace.bin"), NULL, &capture, error));
+    FAILS(WM_USAGE, "a buffer of CoreSight frames",
+          wm_open(at("examples/sort/capture/trace.bin"), NULL, &capture, error));
     /* The head of a perf.data file without the rest. */
     FAILS(WM_BAD_FORMAT, "header is cut", wm_open_memory("PERFILE2", 8, "perf", NULL, &capture, error));
     /* Messages contain the given name, not a path inside Waymark. */
     const char text[] = "this is a text and contains no trace\n";
     FAILS(WM_USAGE, "some text", wm_open_memory(text, sizeof text - 1, "some text", NULL, &capture, error));
+    /* Options are called as wm_options_set knows them. */
+    const unsigned char bare[] = {0x00, 0x00, 0x00, 0x00, 0x00, 0x80, 0x84, 0x86, 0x84};
+    FAILS(WM_USAGE, "the option protocol", wm_open_memory(bare, sizeof bare, "bare trace", NULL, &capture, error));
     const unsigned char damaged[] = "WMANSWER\001\000\000\000damaged";
     wm_error* error = NULL;
     CHECK(wm_open_memory(damaged, sizeof damaged, "damaged", NULL, &capture, &error) != WM_OK);
