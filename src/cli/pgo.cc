@@ -202,7 +202,11 @@ private:
             answers::merge(all.front(), all.back());
             all.pop_back();
         }
-        if (lists_.empty() && all.empty()) return std::move(*nothing_in_first);
+        if (lists_.empty() && all.empty()) {
+            if (nothing_in_first) return std::move(*nothing_in_first);
+            return Error{Errc::not_found,
+                         fmt::format("no profile is made: the branch list {} has no branches", captures_.front())};
+        }
         if (are_saturated(lists_))
             say("warning",
                 "a count of the branch lists has reached 18,446,744,073,709,551,615, the largest number: such "

@@ -123,6 +123,10 @@ class Pgo(unittest.TestCase):
             self.assertTrue(self.pgo("branch-list", kept, options=how)[0].read_bytes().startswith(begins))
         self.assertEqual(texts[0], texts[1])
         self.assertGreater(len(texts[0].splitlines()), 10)
+        empty = self.folder / "empty.bl"
+        empty.write_bytes(b"\x0a\x18simpleperf:EtmBranchList")
+        for tool in ("branch-list", "bolt"):
+            self.assertIn("empty.bl has no branches", self.pgo(tool, empty, status=1)[1])
         said = self.pgo("bolt", self.answers[0], status=2, options=("--branch-list-version", "1"))[1]
         self.assertIn("--branch-list-version is for --for branch-list", said)
         self.pgo("branch-list", self.answers[0], status=2, options=("--branch-list-version", "2"))
