@@ -18,6 +18,7 @@
 #include "waymark/capture/snapshot.h"
 #include "waymark/capture/temporary_file.h"
 #include "waymark/core/quote.h"
+#include "waymark/core/utf8.h"
 #include "waymark/exports/branch_list.h"
 
 namespace waymark::open {
@@ -47,14 +48,25 @@ struct Row {
 
 bool holds(const Sight& s, perf::Holds what) { return s.holds && *s.holds == what; }
 
+/// Whether the head of a file is text in UTF-8. The last character may be cut.
 bool is_readable(std::string_view text) {
-    return std::all_of(text.begin(), text.end(),
-                       [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; });
+    constexpr std::size_t longest = 4;
+    while (!text.empty()) {
+        const char c = text.front();
+        const bool plain = (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t';
+        const std::size_t bytes = plain ? 1 : static_cast<unsigned char>(c) < 0x80 ? 0 : utf8_character(text);
+        if (bytes == 0) return text.size() < longest && static_cast<unsigned char>(c) >= 0xc0;
+        text.remove_prefix(bytes);
+    }
+    return true;
 }
 
 constexpr std::string_view answers_instead =
     "{0} is an answers file, which contains results and no trace: profile, coverage, branches, loops, exceptions, "
     "diff, report, export, pgo and merge read it; for this command name the capture";
+constexpr std::string_view lists_instead =
+    "{0} is a file of branch lists, which are decoded already and contain no trace: waymark pgo {1} makes a profile of "
+    "them, and waymark info {1} lists them";
 constexpr std::string_view program_instead =
     "{0} is an ELF file (a program or library) and contains no trace. Name the capture, and give this file with "
     "--image {0}";
@@ -70,7 +82,7 @@ constexpr std::array rows{
         [](const Sight& s) { return !s.is_stream && capture::is_dpu_folder(s.path); }},
     Row{{Kind::answers, "an answers file", Content::answers, answers_instead, answers_instead},
         [](const Sight& s) { return answers::is_answers_file(s.head); }},
-    Row{{Kind::branch_lists, "a file of branch lists", Content::branch_lists, "", ""},
+    Row{{Kind::branch_lists, "a file of branch lists", Content::branch_lists, lists_instead, lists_instead},
         [](const Sight& s) { return !s.is_stream && exports::is_branch_list(s.head); }},
     Row{{Kind::coresight_perf, "a perf.data file with CoreSight trace", Content::flow, "", ""},
         [](const Sight& s) { return holds(s, perf::Holds::cs_etm); }},

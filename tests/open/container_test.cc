@@ -50,6 +50,10 @@ TEST_F(Containers, AreRecognisedByNameAndFirstBytes) {
     EXPECT_EQ(identify(folder_with("other", "")).kind, Kind::folder);
     EXPECT_EQ(identify(write("program", "\177ELF\2\1\1\0"sv)).kind, Kind::program);
     EXPECT_EQ(identify(write("words", "twelve words")).kind, Kind::text);
+    EXPECT_EQ(identify(write("umlauts", "zw\xc3\xb6lf W\xc3\xb6rter \xe2\x80\xa6")).kind, Kind::text);
+    EXPECT_EQ(identify(write("cut", "twelve words and a part of \xe2\x80")).kind, Kind::text);
+    EXPECT_EQ(identify(write("latin", "f\xfcnf W\xf6rter")).kind, Kind::bytes);
+    EXPECT_EQ(identify(write("lists", "simpleperf:EtmBranchList\1")).kind, Kind::branch_lists);
     EXPECT_EQ(identify(write("few", "few")).kind, Kind::bytes);
     EXPECT_EQ(identify(write("bytes", "\1\2\3\4\5\6\7\x8"sv)).kind, Kind::bytes);
     EXPECT_EQ(identify((folder_.path() / "none").string()).kind, Kind::missing);
