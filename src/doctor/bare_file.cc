@@ -156,9 +156,9 @@ Error what_it_takes(const CaptureInput& options) {
         if (guess.kind != coresight::BufferKind::raw && guess.confidence != coresight::Confidence::low)
             return {
                 Errc::usage,
-                fmt::format("{} is not a capture folder, which would contain snapshot.ini or dpu.ini, but a buffer of "
-                            "CoreSight frames; waymark doctor {} --write-snapshot DIR finds the sources in it, and "
-                            "makes a capture folder",
+                fmt::format("{} is not a capture folder, which would contain snapshot.ini or dpu.ini, and looks like "
+                            "a buffer of CoreSight frames; waymark doctor {} --write-snapshot DIR finds the sources in "
+                            "it, and makes a capture folder",
                             options.capture, shell_file(options.capture))};
         protocol = protocol_in(std::move(*head));
     }

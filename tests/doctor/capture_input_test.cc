@@ -94,8 +94,10 @@ TEST_F(CaptureInputs, ADamagedBeginningKeepsTheUnit) {
 }
 
 TEST_F(CaptureInputs, ABareFileNeedsItsProtocol) {
-    CaptureInput input = named(write("bytes", std::vector<std::uint8_t>(64, 1)));
+    CaptureInput input = named(write("frames", std::vector<std::uint8_t>(64, 1)));
     EXPECT_TRUE(is_bare(input));
+    EXPECT_NE(open(input).error().message.find("--write-snapshot"), std::string::npos);
+    input = named(write("bytes", std::vector<std::uint8_t>(64, 2)));
     EXPECT_NE(open(input).error().message.find("--protocol"), std::string::npos);
     input.protocol = "nonsense";
     EXPECT_FALSE(is_bare(input));
