@@ -11,7 +11,7 @@ Records programs with each setting into FOLDER, where they are not there yet, an
 that looks up each block (elements), and counting only (counts). Several programs CAPTURE_RATES, of several versions, take turns, and the
 rates of the others follow as ratios to the first. The best of REPETITIONS (3) turns counts. Fails if the number of instructions is not
 that of the recorder. OpenCSD, whose elements are only counted, takes turns with them if the benchmarks were built with it: its rate, and both
-rates divided by it; none where it crashes. The last two columns are rates of two threads, per second of wall time, divided by those of
+rates divided by it; none where it crashes. The last two columns are rates of two threads, per second of wall time, divided by the rates of
 one. Needs the bench preset built, qemu-user, both cross compilers and python3.
 
 Programs: mix is bench/record_program.c; sqlite3, python, lua and cc1, a compiler, are Debian's for arm64 (ETE, ETMv4) and armhf (PTM), which
