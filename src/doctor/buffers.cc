@@ -303,14 +303,14 @@ namespace {
 
 /// Whether synchronisation packets, zeros and 80, are there with the bits of each byte in reverse order, and no other.
 bool has_turned_syncs(Bytes bytes) {
-    constexpr std::uint64_t least_zeros = 5, least_syncs = 2;
+    constexpr std::uint64_t least_zeros = 5;
     std::uint64_t zeros = 0, turned = 0;
     for (const std::uint8_t byte : bytes) {
         if (zeros >= least_zeros && byte == 0x80) return false;
         turned += zeros >= least_zeros && byte == 0x01 ? 1 : 0;
         zeros = byte == 0 ? zeros + 1 : 0;
     }
-    return turned >= least_syncs;
+    return turned != 0;
 }
 
 }  // namespace
@@ -342,12 +342,15 @@ Taken Buffers::choose_reading(const Buffer& buffer, BufferSample& sample, Examin
                          *lowest = "the byte at the lowest address first",
                          *saved = "memory was saved by words, or read by a debugger of the other byte order",
                          *pins = "a probe or logic analyser read the line with another order or level of bits";
-    for (const Order& order :
-         {Order{swap_words, 4, turned, lowest, saved}, Order{swap_words, 8, turned, lowest, saved},
-          Order{swap_words, 2, turned, lowest, saved}, Order{swap_halves, 8, halves, lowest, saved},
-          Order{swap_halves, 4, halves, lowest, saved},
-          Order{swap_bits, 1, "the {} bits of each byte in reverse order", "bit 0 sent first", pins},
-          Order{invert, 1, "the {} bits of each byte inverted", "1 for the high level", pins}}) {
+    std::vector<Order> orders{Order{swap_words, 4, turned, lowest, saved},
+                              Order{swap_words, 8, turned, lowest, saved},
+                              Order{swap_words, 2, turned, lowest, saved},
+                              Order{swap_halves, 8, halves, lowest, saved},
+                              Order{swap_halves, 4, halves, lowest, saved},
+                              Order{invert, 1, "the {} bits of each byte inverted", "1 for the high level", pins}};
+    const Order bits{swap_bits, 1, "the {} bits of each byte in reverse order", "bit 0 sent first", pins};
+    orders.insert(has_turned_syncs(sample.pieces.front().bytes) ? orders.begin() : orders.end() - 1, bits);
+    for (const Order& order : orders) {
         if (known && order.turn != swap_bits) continue;
         BufferSample swapped = sample;
         order.turn(swapped.pieces.front().bytes, order.word_size);

@@ -190,8 +190,10 @@ public:
         out.protocol = this;
         out.configuration = configuration(Config{});
         out.first_sync = stretches.empty() ? Offset{0} : stretches.front().offsets.capture({});
+        // Amid bytes that are no packets, a single one may be there by chance.
+        const bool certain = found.syncs > 1 || (found.syncs == 1 && found.odd + found.errors == 0);
         out.facts.push_back({"synchronisation packets", found.syncs != 0 ? "yes" : "no",
-                             found.syncs != 0 ? protocol::Certainty::proven : protocol::Certainty::likely,
+                             certain ? protocol::Certainty::proven : protocol::Certainty::likely,
                              found.syncs != 0 ? counted(found.syncs, "synchronisation packet") + " found"
                                               : "packets parse from the first byte on"});
         out.facts.push_back({"timestamp prescaler", "1", protocol::Certainty::assumed, "the bytes do not show it"});

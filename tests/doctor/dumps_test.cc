@@ -22,6 +22,7 @@
 #include "waymark/etm4/protocol.h"
 #include "waymark/flow/summary.h"
 #include "waymark/mtb/protocol.h"
+#include "waymark/pft/protocol.h"
 
 namespace waymark::doctor {
 namespace {
@@ -1100,6 +1101,20 @@ TEST_F(Dumps, AnMtbNamesACoreOnlyIfItsReturnsDo) {
     // A Non-secure stack, which only ARMv8-M has; and the value that all cores have.
     EXPECT_EQ(core_type(0xffffffbc, "v8"), "ARMv8-M, proven; ARMv8-M");
     EXPECT_EQ(core_type(0xfffffff8, "any"), "ARMv6-M, assumed; ARMv6-M");
+}
+
+// Zeros of an I-sync and the words turned round make a synchronisation of an ITM by chance. The reversed A-sync of a
+// PTM is none.
+TEST_F(Dumps, OneSynchronisationAmidDamageProvesNothing) {
+    FileBytesOf trace = test::hex(
+        "00 00 00 00 00 01 10 29 00 80 00 94 80 00 00 00 03 03 03 03 03 61 a3 c1 21 01 08 69 eb 01 41 01 10 f3 41 21 "
+        "01 08 61 eb 01 41 01 10 fb 41 21 01 08");
+    const FileBytesOf loop = test::hex("21 eb 01 41 01 10 fb 41 21 01 08");
+    for (unsigned i = 0; i < 20; ++i) trace.insert(trace.end(), loop.begin(), loop.end());
+    const ExaminationReport report = examined(trace);
+    ASSERT_EQ(report.sources.size(), 1U) << report.verdict;
+    EXPECT_EQ(report.sources.front().identity.protocol, &pft::row());
+    EXPECT_NE(finding(report, "byte-order"), nullptr);
 }
 
 // A debugger that prints words as numbers exchanges their bytes.
