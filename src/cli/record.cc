@@ -105,7 +105,8 @@ waymark::Status choose_unit(RecordOptions& options) {
     const bool aarch64 = kind.aarch64, for_cortex_m = !record::machine_of(kind.architecture).empty();
     const bool is_spe = options.unit == "spe", is_dpu = options.unit == "dpu";
     const bool is_cortex_m = options.is_cortex_m = CortexMRecordOptions::is_unit(options.unit, for_cortex_m);
-    if (options.unit.empty() && for_cortex_m)
+    const bool is_flow = !is_spe && !is_dpu && !is_cortex_m;
+    if (is_flow && for_cortex_m)
         return Error{
             Errc::usage,
             fmt::format("{} was built for {}, a Cortex-M: choose --unit mtb (which instructions ran), etmv3 "
@@ -113,7 +114,6 @@ waymark::Status choose_unit(RecordOptions& options) {
                         "software, exceptions, watched "
                         "variables), stm (messages of software) or several, such as mtb,itm",
                         options.flow.program.front(), kind.architecture)};
-    const bool is_flow = !is_spe && !is_dpu && !is_cortex_m;
     if (is_flow)
         for (const flow::UnitFactory* const units : pipeline::flow_units())
             if (options.unit.empty() ? units->traces_aarch64() == aarch64 && options.flow.units == nullptr

@@ -61,10 +61,12 @@ constexpr std::array machines{Machine{"ARMv6-M", "microbit", "Cortex-M0", Etm::n
                               Machine{"ARMv8-M.main", "mps2-an505", "Cortex-M33", Etm::v4},
                               Machine{"ARMv8.1-M.main", "mps3-an547", "Cortex-M55", Etm::v4}};
 
-/// The first machine for the architecture whose core has such an ETM; for Etm::none, with any ETM or none. Null: none.
-const Machine* machine_for(const std::string& architecture, Etm etm) {
+/// The first machine for the architecture whose core has such an ETM; for Etm::none, with any ETM or none. `name`: only
+/// the machine with this name, unless it is empty. Null: there is none.
+const Machine* machine_for(const std::string& architecture, Etm etm, const std::string& name = {}) {
     const auto* const found = std::find_if(machines.begin(), machines.end(), [&](const Machine& machine) {
-        return architecture == machine.architecture && (etm == Etm::none || etm == machine.etm);
+        return architecture == machine.architecture && (etm == Etm::none || etm == machine.etm) &&
+               (name.empty() || name == machine.name);
     });
     return found == machines.end() ? nullptr : &*found;
 }
@@ -326,7 +328,10 @@ private:
 
     /// The type of the traced core, such as `Cortex-M33`.
     [[nodiscard]] std::string core() const {
-        const Machine* const machine = machine_for(kind_of(options_.program.front()).architecture, options_.etm);
+        const std::string architecture = kind_of(options_.program.front()).architecture;
+        const Machine* machine = machine_for(architecture, options_.etm, options_.machine);
+        // Of a machine without a row here, the core is not known; its ETM shows which it may be.
+        if (machine == nullptr) machine = machine_for(architecture, options_.etm);
         return machine == nullptr ? "Cortex-M" : machine->core;
     }
     Status write(bool complete) {
@@ -486,6 +491,13 @@ Result<RecordOutcome> record_cortex_m(const CortexMRecording& asked, const ShowR
                    : "; --unit etmv3 records this program"));
     }
     if (options.machine.empty()) options.machine = machine->name;
+    if (const Machine* const asked_for = machine_for(kind.architecture, Etm::none, options.machine);
+        asked_for != nullptr && options.etm != Etm::none && asked_for->etm != options.etm)
+        return usage(
+            fmt::format("--machine {}: its {} has no such ETM as --unit {} records; leave out --machine ({}), "
+                        "or record --unit {}",
+                        asked_for->name, asked_for->core, options.etm == Etm::v3 ? "etmv3" : "etmv4", machine->name,
+                        options.etm == Etm::v3 ? "etmv4" : "etmv3"));
     WM_ASSIGN_OR_RETURN(const fs::path qemu, find_qemu("qemu-system-arm", "qemu-system-arm"));
     WM_ASSIGN_OR_RETURN(const auto recorder, CortexMRecorder::create(options));
     WM_ASSIGN_OR_RETURN(const auto pipe, LogPipe::create());

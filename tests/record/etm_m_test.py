@@ -174,6 +174,8 @@ class EtmOfACortexM(unittest.TestCase):
             out = self.record(program, "--unit", unit)
             self.assertIn(f"type={core}", (out / "core_0.ini").read_text())
             self.verified(out, "equal")
+        out = self.record(program, "--unit", "mtb", "--machine", "mps2-an500")
+        self.assertIn("type=Cortex-M7", (out / "core_0.ini").read_text())
         text = (self.folder / f"{program.stem}--unit-etmv4/source_0.ini").read_text().lower()
         for register in ("trcidr0=0x080006e1", "trcidr1=0x4100f401", "trcidr2=0x00000004"):
             self.assertIn(register, text)
@@ -220,6 +222,8 @@ class EtmOfACortexM(unittest.TestCase):
         m3, m33 = self.programs["m3"], self.programs["m33"]
         for program, options, words in ((m33, ("--unit", "etmv3,itm"), "--unit etmv4 records this program"),
                                         (m33, ("--unit", "etmv3"), "whose recorded cores have none"),
+                                        (self.programs["m7"], ("--unit", "etmv4", "--machine", "mps2-an386"), "its Cortex-M4 has no such ETM"),
+                                        (m33, ("--unit", "ete"), "a Cortex-M: choose --unit mtb"),
                                         (m3, ("--unit", "etmv4,itm"), "--unit etmv3 records this program"),
                                         (m3, ("--unit", "etmv3", "--cycle-accurate"), "fixed settings"),
                                         (m33, ("--unit", "etmv4", "--cycle-accurate"), "fixed settings"),
