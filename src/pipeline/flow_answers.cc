@@ -122,6 +122,7 @@ private:
             const std::string_view unit = s.source->protocol->unit_of(s.source->type);
             if (std::find(units.begin(), units.end(), unit) == units.end()) units.push_back(unit);
         }
+        std::sort(units.begin(), units.end());  // captures are merged only if the names of their units are equal
         out.unit = fmt::format("{}", fmt::join(units, " and "));
         std::vector<analysis::FlowStream> streams;
         std::vector<const Names*> names;
