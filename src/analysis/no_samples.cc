@@ -32,8 +32,7 @@ std::string why_no_samples(const SampleCapture& capture, const Quality& quality)
                "record -e arm_spe// ?";
     if (data.chunks.empty() && data.loss_count != 0)
         return "the readable part of the file has no trace; whether the unit wrote any is not known: copy the whole "
-               "file "
-               "again, or record again";
+               "file again, or record again";
     if (data.chunks.empty())
         return data.unfinished
                    ? "the recorder was ended before it wrote any sample into the file"

@@ -160,8 +160,8 @@ Quality quality_of(const SampleCapture& capture, const SampleTotals& totals) {
         s.interval = std::max(attr->sample_period & ~std::uint64_t{0xff}, min_interval);
         s.longest = s.interval;
         if (!intervals.empty()) {
-            s.interval = intervals.front();
-            s.longest = intervals.back();
+            s.interval = *std::min_element(intervals.begin(), intervals.end());
+            s.longest = *std::max_element(intervals.begin(), intervals.end());
         }
         s.timestamps = (attr->config & 1U) != 0;
         s.physical_addresses = (attr->config >> 1 & 1U) != 0;

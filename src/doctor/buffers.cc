@@ -102,7 +102,7 @@ void Buffers::look_at(const Buffer& buffer) {
 
 /// Whether its files are there, without a byte.
 bool Buffers::is_empty(const Buffer& buffer) {
-    return std::all_of(buffer.files.begin(), buffer.files.end(), [](const std::string& file) {
+    return !buffer.files.empty() && std::all_of(buffer.files.begin(), buffer.files.end(), [](const std::string& file) {
         std::error_code failed;
         return std::filesystem::file_size(file, failed) == 0 && !failed;
     });

@@ -46,9 +46,9 @@ struct StreamQuality {
 /// How sampling was programmed; one entry for each event.
 struct Sampling {
     std::uint64_t asked{};  ///< sample_period: requested number of population members between samples
-    /// The interval that the unit was given: rounded down to 256, not below the CPU's minimum.
-    std::uint64_t interval{};
-    std::uint64_t longest{};  ///< another interval if it changed, else the same
+    /// The interval that the unit was given: rounded down to 256, not below the CPU's minimum. If it changed, the
+    /// shortest and the longest one; else both are equal.
+    std::uint64_t interval{}, longest{};
     bool jitter{};
     bool timestamps{}, physical_addresses{};
     std::vector<std::string> filters{};  ///< active filters: `loads`, `latency >= 30 cycles`, `events 0x80`

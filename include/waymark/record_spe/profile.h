@@ -56,13 +56,13 @@ struct ProfilerOptions {
 /// Checks unit, machine and buffer. Errors: `usage`.
 [[nodiscard]] Status check(const ProfilerOptions& options);
 
-/// Counts of the profile so far: the truth with which records are compared. It is written next to the profile.
 /// How a unit chooses and filters, in the fields of perf's event.
 struct ProgrammedEvent {
     std::uint64_t period{}, config{}, config1{}, config2{}, config3{}, config4{};
     auto operator<=>(const ProgrammedEvent&) const = default;
 };
 
+/// Counts of the profile so far: the truth with which records are compared. It is written next to the profile.
 struct Profiled {
     std::uint64_t instructions{};
     std::array<std::uint64_t, 5> classes{};  ///< of these, by isa::A64Class
