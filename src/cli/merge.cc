@@ -49,6 +49,23 @@ private:
     std::set<std::string> said_;
 };
 
+/// Why a file cannot be added, unless it is an answers file.
+std::optional<Error> not_answers(const open::Container& container) {
+    const std::string& path = container.path;
+    switch (container.contents()) {
+        case open::Content::answers: return {};
+        case open::Content::branch_lists: return open::no_trace(container);
+        case open::Content::nothing:
+            return Error{Errc::usage, fmt::format("{} is {} and not an answers file; waymark answers makes one from a "
+                                                  "capture",
+                                                  path, open::info(container.kind).title)};
+        default:
+            return Error{Errc::usage, fmt::format("{} is not an answers file; make one from a capture with waymark "
+                                                  "answers {} -o FILE",
+                                                  path, shell_file(path))};
+    }
+}
+
 ExitStatus merge(MergeOptions options) {
     auto listed = listed_files(options.files);
     if (!listed) return fail(listed.error());
@@ -60,11 +77,8 @@ ExitStatus merge(MergeOptions options) {
         if (std::filesystem::is_regular_file(path, none) && std::filesystem::file_size(path, none) == 0)
             return fail(
                 {Errc::unreadable, fmt::format("{} is empty; it was not written to its end, or was cut", path)});
-        if (std::filesystem::exists(path, none) && open::identify(path).contents() != open::Content::answers)
-            return fail(
-                {Errc::usage, fmt::format("{} is not an answers file; make one from a capture with waymark answers {} "
-                                          "-o FILE",
-                                          path, shell_file(path))});
+        if (std::filesystem::exists(path, none))
+            if (const auto error = not_answers(open::identify(path))) return fail(*error);
         auto read = pipeline::read_summand(path);
         if (!read) return fail(not_opened(read.error()));
         if (unit.empty()) unit = read->unit;
