@@ -14,9 +14,10 @@ that of the recorder. OpenCSD, whose elements are only counted, takes turns with
 rates divided by it; none where it crashes. The last two columns are rates of two threads, per second of wall time, divided by the rates of
 one. Needs the bench preset built, qemu-user, both cross compilers and python3.
 
-Programs: mix is bench/record_program.c; sqlite3, python, lua and cc1, a compiler, are Debian's for arm64 (ETE, ETMv4) and armhf (PTM), which
-are downloaded from where the system's apt has its own. PROGRAMS and SETTINGS choose among them: PROGRAMS='mix lua' SETTINGS='ete
-ete-stack'. ROUNDS (100) is how long they run, when they are recorded.
+Programs: mix is bench/record_program.c; functions has 4,000 generated functions with some 88,000 distinct ranges; sqlite3, python, lua
+and cc1, a compiler, are Debian's for arm64 (ETE, ETMv4) and armhf (PTM), which are downloaded from where the system's apt has its own.
+PROGRAMS and SETTINGS choose among them: PROGRAMS='mix lua' SETTINGS='ete ete-stack'. ROUNDS (100) is how long they run, when they are
+recorded.
 HELP
         exit 0
         ;;
@@ -81,12 +82,27 @@ local t = {} for i = 1, ROUNDS00 do t[i] = tostring(i * 7919 % 10007) end table.
 local function fib(n) if n < 2 then return n end return fib(n - 1) + fib(n - 2) end
 local s = 0 for i = 1, ROUNDS0 do s = s + #t[i]:gsub("1", "22") + fib(i % 13) end print(s)'
 
+# Writes a C program of 4,000 functions, each with eleven branches and two calls. Which function is called next is random. A branch
+# counts what ran, since a compiler would make a conditional instruction of anything simpler.
+functions='
+print("#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\ntypedef uint32_t function(uint32_t, int);")
+print("static uint32_t ran[44000];\nextern function* const all[4000];")
+for n in reversed(range(4000)):
+    print(f"static __attribute__((noinline)) uint32_t f{n}(uint32_t x, int depth) {{")
+    for i in range(11): print(f"if (x >> {(n * 7 + i * 5) % 29} & 1) ran[{n * 11 + i}]++;")
+    print(f"x = x * {1664525 + 8 * n} + {1013904223 + 2 * n};")
+    print(f"return depth ? all[(x >> 8) % 4000](x, depth - 1) + f{n + 1}(x ^ {n}, 0) : x;" if n < 3999 else "return x + depth;", "}")
+print("function* const all[] = {", ", ".join(f"f{n}" for n in range(4000)), "};")
+print("int main(int argc, char** argv) { uint32_t sum = 1; for (int i = atoi(argv[argc - 1]) * 1000; i > 0; i--)")
+print("sum += all[sum % 4000](sum * 2654435761u, 4); printf(\"%u\\n\", sum); }")'
+
 # command_of PROGRAM ARCHITECTURE: sets `command`.
 command_of() {
     local root=$folder/$2 machine=aarch64
     [ "$2" = arm64 ] || machine=arm
     case $1 in
         mix) command=("$folder/mix-$2" $((rounds / 10 + 1))) ;;
+        functions) command=("$folder/functions-$2" "$rounds") ;;
         sqlite3) command=("$root/usr/bin/sqlite3" :memory: "${sql//ROUNDS/$rounds}") ;;
         python) command=("$root/usr/bin/python3.11" -I -S -c "${python//ROUNDS/$rounds}") ;;
         lua) command=("$root/usr/bin/lua5.4" -e "${lua//ROUNDS/$rounds}") ;;
@@ -114,7 +130,7 @@ options_of() {
             ;;
     esac
 }
-programs=${PROGRAMS:-mix sqlite3 python lua cc1}
+programs=${PROGRAMS:-mix functions sqlite3 python lua cc1}
 settings=${SETTINGS:-ptm ptm-stack ptm-cycles ete ete-stack ete-cycles ete-speculation ete-speculation-counts ete-speculation-cycles etmv4}
 
 for setting in $settings; do
@@ -125,13 +141,16 @@ for setting in $settings; do
             ptm*) architecture=armhf compiler=arm-linux-gnueabihf-gcc ;;
             *) architecture=arm64 compiler=aarch64-linux-gnu-gcc ;;
         esac
-        [ "$program" = mix ] || unpack "$architecture"
+        case $program in mix | functions) ;; *) unpack "$architecture" ;; esac
         [ -e "$folder/mix-$architecture" ] || "$compiler" -O2 -static -o "$folder/mix-$architecture" "$source/record_program.c"
+        if [ "$program" = functions ] && [ ! -e "$folder/functions-$architecture" ]; then
+            python3 -c "$functions" | "$compiler" -O1 -static -x c -o "$folder/functions-$architecture" -
+        fi
         # What cc1 compiles: without #include, since only the compiler proper is unpacked.
         [ -e "$folder/compiled.c" ] || gcc -E -P "$source/record_program.c" -D__extension__= -D_Float128=double -o "$folder/compiled.c"
         command_of "$program" "$architecture"
         sysroot=()
-        [ "$program" = mix ] || sysroot=(--sysroot "$folder/$architecture")
+        case $program in mix | functions) ;; *) sysroot=(--sysroot "$folder/$architecture") ;; esac
         # shellcheck disable=SC2046
         "$built/waymark" record -q --from-start $(options_of "$setting") "${sysroot[@]}" -o "$capture" -- "${command[@]}" >/dev/null
     done
