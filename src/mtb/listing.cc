@@ -78,7 +78,8 @@ public:
             return;
         }
         const std::vector<Token> tokens = tokens_of(line);
-        if (take_head(tokens) || take_row(tokens) || take_columns(line.substr(first), tokens) || take_arrow(tokens))
+        if (take_head(line, tokens) || take_row(line, tokens) || take_columns(line.substr(first), tokens) ||
+            take_arrow(tokens))
             return;
         // gdb scripts write `>S:` and ` D:`; the letters alone have no other meaning than these signs. The sign `>` is
         // gone where the text was taken for a quotation.
@@ -186,26 +187,66 @@ private:
         if (s) mark_start();
         return true;
     }
+    enum class Column : std::uint8_t { other, source, destination, atomic, start };
+    static Column column_of(const Token& word) {
+        return one_of(word.text, source_words) || word.text == "from"      ? Column::source
+               : one_of(word.text, destination_words) || word.text == "to" ? Column::destination
+               : one_of(word.text, atomic_words)                           ? Column::atomic
+               : one_of(word.text, start_words)                            ? Column::start
+                                                                           : Column::other;
+    }
     /// The head of a table: names of columns, two of them for the addresses.
-    bool take_head(const std::vector<Token>& tokens) {
+    bool take_head(std::string_view line, const std::vector<Token>& words) {
+        if (std::any_of(words.begin(), words.end(),
+                        [](const Token& t) { return t.number && !one_of(t.text, atomic_words); }))
+            return false;
+        const auto separator = line.find_first_of(",;\t");
+        const char before = std::exchange(separator_, separator == line.npos ? '\0' : line[separator]);
         std::vector<Column> found;
-        for (const Token& token : tokens) {
-            if (token.number && !one_of(token.text, atomic_words)) return false;
-            if (one_of(token.text, fillers)) continue;  // of the column before
-            found.push_back(one_of(token.text, source_words) || token.text == "from"      ? Column::source
-                            : one_of(token.text, destination_words) || token.text == "to" ? Column::destination
-                            : one_of(token.text, atomic_words)                            ? Column::atomic
-                            : one_of(token.text, start_words)                             ? Column::start
-                                                                                          : Column::other);
-        }
+        if (separator_ != '\0')
+            for (const std::vector<Token>& field : fields_of(line)) {
+                const auto known = std::find_if(field.begin(), field.end(),
+                                                [](const Token& t) { return column_of(t) != Column::other; });
+                found.push_back(known == field.end() ? Column::other : column_of(*known));
+            }
+        else
+            for (const Token& word : words)
+                if (!one_of(word.text, fillers)) found.push_back(column_of(word));
         for (const Column column : {Column::source, Column::destination})
-            if (std::count(found.begin(), found.end(), column) != 1) return false;
+            if (std::count(found.begin(), found.end(), column) != 1) {
+                separator_ = before;
+                return false;
+            }
         columns_ = std::move(found);
         return true;
     }
-    /// A row of the table whose head came before.
-    bool take_row(const std::vector<Token>& tokens) {
-        if (columns_.empty() || tokens.size() != columns_.size()) return false;
+    /// The tokens of each field of a row.
+    [[nodiscard]] std::vector<std::vector<Token>> fields_of(std::string_view line) const {
+        std::vector<std::vector<Token>> out;
+        for (auto end = line.find(separator_); end != line.npos; end = line.find(separator_)) {
+            out.push_back(tokens_of(line.substr(0, end)));
+            line.remove_prefix(end + 1);
+        }
+        out.push_back(tokens_of(line));
+        return out;
+    }
+    /// A row of the table whose head came before. What follows the last named column is ignored. If a row of a table
+    /// with separators lacks an address, the packet is left out.
+    bool take_row(std::string_view line, const std::vector<Token>& words) {
+        if (columns_.empty()) return false;
+        const bool separated = separator_ != '\0' && line.find(separator_) != line.npos;
+        if (!separated) return words.size() >= columns_.size() && take_fields(words);
+        std::vector<Token> firsts;
+        for (const std::vector<Token>& field : fields_of(line))
+            firsts.push_back(field.empty() ? Token{} : field.front());
+        if (firsts.size() >= columns_.size() && take_fields(firsts)) return true;
+        if (std::none_of(words.begin(), words.end(), [](const Token& t) { return t.is_address(); })) return false;
+        ++out_.unreadable;
+        leave_out();
+        return true;
+    }
+    /// The packet of a row with a token for each column.
+    bool take_fields(const std::vector<Token>& tokens) {
         const auto at = [&](Column column) {
             const auto found = std::find(columns_.begin(), columns_.end(), column);
             return found == columns_.end() ? nullptr : &tokens[static_cast<std::size_t>(found - columns_.begin())];
@@ -281,10 +322,10 @@ private:
     static constexpr std::array atomic_words{"a"sv, "a_bit"sv, "abit"sv, "atomic"sv};
     static constexpr std::array start_words{"s"sv, "s_bit"sv, "sbit"sv, "start"sv};
     static constexpr std::array fillers{"address"sv, "addr"sv, "pc"sv, "bit"sv};
-    enum class Column : std::uint8_t { other, source, destination, atomic, start };
 
     Listing out_;
     std::vector<Column> columns_{};  ///< of the table whose rows follow
+    char separator_ = '\0';          ///< between its fields; 0: blanks
     std::optional<FlaggedAddress> source_{};
     bool starts_ = false, marked_ = false, on_this_line_ = false;
 };

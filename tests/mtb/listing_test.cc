@@ -171,6 +171,24 @@ TEST(MtbListing, CountsWhatLacksAPart) {
     EXPECT_EQ(found->jumps, packets().size());
 }
 
+TEST(MtbListing, RowsOfATableMayHaveMoreFieldsThanItsHead) {
+    expect_all("From To A S\n" + text([](const JumpPacket& p) {
+                   return fmt::format("{:#x} {:#x} {:d} {:d} main+0x10 in main.c\n", p.source.address,
+                                      p.destination.address, p.atomic(), p.starts());
+               }));
+    expect_all("#,From,To,A,S,Function\n" + text([](const JumpPacket& p) {
+                   return fmt::format("1,{:#x},{:#x},{:d},{:d},main + 0x10,,0x{:x}\n", p.source.address,
+                                      p.destination.address, p.atomic(), p.starts(), p.source.address);
+               }));
+}
+TEST(MtbListing, ARowWithoutAnAddressIsAPacketThatIsLeftOut) {
+    const auto found = read_listing("From,To\n0x200,0x100\n0x108,\n0x8020,0x8000\n0x8010,0x9000\n0x9010,0x9000\n");
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->packets,
+              (Jumps{jump(0x200, 0x100), {}, jump(0x8020, 0x8000), jump(0x8010, 0x9000), jump(0x9010, 0x9000)}));
+    EXPECT_EQ(found->unreadable, 1u);
+}
+
 TEST(MtbListing, OtherTextsAreNone) {
     EXPECT_FALSE(read_listing(""));
     EXPECT_FALSE(read_listing("src=0x146 dst=0xd8\n"));
