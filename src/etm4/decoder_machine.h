@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -169,8 +170,9 @@ public:
     }
 
     /// Handles consecutive atoms, addresses and source addresses of known blocks; returns where they end. All other
-    /// packets are left to the calls for single packets, which do the same one by one. With speculation, it also
-    /// handles unknown blocks and Commit, but no source addresses.
+    /// packets are left to the calls for single packets, which do the same one by one. With speculation: atoms,
+    /// addresses, cycle counts, timestamps, Commit, Cancel and Mispredict, of unknown blocks too, but no source
+    /// addresses.
     const std::uint8_t* take(const std::uint8_t* at, const std::uint8_t* end, Offset here) {
         if (static_cast<std::size_t>(end - at) < most_plain_bytes || assembler_.pending()) return at;
         // A limit, so that offsets minus the base of a batch fit 32 bits.
@@ -197,16 +199,10 @@ public:
         Synchronisation synchronisation;
         follow::FollowerState follower;
         typename follow::Elements<Out>::State elements;
-        Waiting waiting;
     };
     [[nodiscard]] Snapshot snapshot() const {
-        return {parser_.progress(),
-                assembler_.snapshot(),
-                committed_.state(),
-                synchronisation_,
-                follower_.snapshot(),
-                elements_.state(),
-                waiting_};
+        return {parser_.progress(), assembler_.snapshot(), committed_.state(),
+                synchronisation_,   follower_.snapshot(),  elements_.state()};
     }
     void resume(const Snapshot& snapshot) {
         parser_.resume(snapshot.parser);
@@ -215,7 +211,6 @@ public:
         synchronisation_ = snapshot.synchronisation;
         elements_.resume(snapshot.elements);
         follower_.resume(snapshot.follower);
-        waiting_ = snapshot.waiting;
     }
     void begin_at(Offset at, const CutState& state) {
         parser_.resume_at(at);
@@ -232,7 +227,6 @@ public:
         follower_.resume({.context = committed.context,
                           .place = committed_.place_of(state.place, state.fields.sf),
                           .known = !config_.p0_loads && !config_.p0_stores});
-        waiting_ = {};
     }
     [[nodiscard]] static bool continues(const Snapshot& s, Offset at, const CutState& state) {
         using Flow = Committed<Follower, Out>;
@@ -308,6 +302,7 @@ private:
             if (possible && request.count) committed_.commit(at.first, *request.count);
         } else {
             const std::uint64_t depth = waiting_.depth();
+            // What exceeds the maximum depth is committed.
             const std::uint64_t excess = depth > config_.max_speculation ? depth - config_.max_speculation : 0;
             if (waiting_.size() > most_waiting) waiting_.settle(Deliver{committed_});
             possible = possible && waiting_.size() <= most_waiting && waiting_.commit(std::max(request.commit, excess));
@@ -362,11 +357,7 @@ private:
     WM_INLINE unsigned take_time(const std::uint8_t* at, Run& run) {
         const PlainCount count = PlainCount::at(at, assembler_.packets(), config_);
         if (count.bytes != 0) {
-            const std::uint32_t threshold = assembler_.packets().threshold();
-            if (count.known) [[likely]]
-                run.event(at, flow_of({count.count + threshold, threshold}));
-            else
-                run.event(at, flow_of({std::nullopt, threshold}));
+            run.event(at, flow_of(count.element(assembler_.packets().threshold())));
             return count.bytes;
         }
         return take_timestamp(at, run);
@@ -378,13 +369,14 @@ private:
         if (bytes == 0) return 0;
         const flow::Timestamp timestamp = assembler_.timestamp(p);
         if (!committed_.plain(timestamp)) [[unlikely]]
-            return 0;
+            return 0;  // the call for single packets takes it again, which changes nothing in the assembler
         run.event(at, timestamp);
         return bytes;
     }
 
-    /// For follow_calls: whether the next packet has an address or outcomes, one of which has to follow a return.
-    [[nodiscard]] WM_INLINE auto calls_before(bool address, bool outcomes) {
+    /// The `beyond` of follow_calls: follows calls and returns by the return stack. `address`, `outcomes`: what the
+    /// next packet has. A last return is popped only if outcomes follow.
+    [[nodiscard]] WM_INLINE auto beyond(bool address, bool outcomes) {
         return [this, address, outcomes](follow::Position from, follow::Position link, bool is_last) {
             if (link == follow::call || (link == follow::indirect_call && is_last && address)) {
                 follower_.push_call(from);
@@ -416,10 +408,12 @@ private:
         RecentAddresses addresses(assembler_.addresses());
         const bool a64 = committed_.state().sf;
         TargetFinder targets(follower_.cache(), FlowTarget{addresses.newest(), a64}.high_half());
-        // An atom means that a range comes before any event.
-        const auto atom_follows = [&] { return *at >= 0xc0; };
+        // `goes_on_at` tells a CountWriter where the last indirect branch led. It is called only if a range of that
+        // block comes next: an event before it could end the flow.
+        const auto atom_follows = [&] { return is_atom(*at); };
         if (atom_follows()) run.goes_on_at(now);
-        const auto outcome_at = [](const std::uint8_t* packet) { return *packet >= 0xc0; };
+        const auto outcome_at = [](const std::uint8_t* packet) { return is_atom(*packet); };
+        // A copy of `targets`, so that the original stays in registers.
         const auto find_target = [finder = targets, a64](const RecentAddresses& recent) {
             return TargetFinder(finder).find({recent.newest(), a64});
         };
@@ -430,11 +424,12 @@ private:
                 until = paths_.follow(at, stop, now, addresses, further_bytes, run, follower_, outcome_at, find_target);
             while (at < until) {
                 const std::uint8_t header = *at;
-                if (header >= 0xc0) {
+                if (is_atom(header)) {
                     const follow::FewOutcomes& few = few_atoms[header & 0x3fU];
                     const Atoms& atoms = atom_table[header & 0x3fU];
                     Position next = follow::nowhere, last = follow::nowhere;
                     unsigned followed = 0;  // outcomes
+                    // The same as atoms.count, mostly without its table.
                     const unsigned count = few.count != 0 ? few.count : atoms.count;
                     if (few.count != 0) {
                         // With cycle counts, a packet has one or two outcomes.
@@ -464,7 +459,7 @@ private:
                             const follow::EachFollowed further =
                                 follow::follow_calls(links, next, atoms.e >> followed, atoms.count - followed,
                                                      address_follows<times>(at + 1), at, run,
-                                                     calls_before(address_follows<times>(at + 1), at[1] >= 0xc0));
+                                                     beyond(address_follows<times>(at + 1), is_atom(at[1])));
                             if (further.count != 0) {
                                 next = further.next;
                                 last = further.last;
@@ -499,6 +494,7 @@ private:
                 } else {
                     break;  // no link leads from the place of execution
                 }
+                // An indirect branch was taken: its address.
                 const unsigned bytes = addresses.take(at);
                 at += bytes;
                 further_bytes += bytes - 1;
@@ -516,7 +512,7 @@ private:
                 goes_on = address;
                 if (const FollowedSource source = follow_source<calls>(at, now, addresses, a64); source.bytes != 0) {
                     run.goes_on_at(now);
-                    for (bool taken = false; !taken; now = links[now]) {
+                    for (bool taken = false; !taken; now = links[now]) {  // the last step is replaced by source.next
                         taken = now == source.last;
                         run.reserve(at);
                         run.put(at, flow::no_cycles, 1, now + (taken ? 1 : 0));
@@ -554,7 +550,7 @@ private:
         return at;
     }
 
-    /// The contents of a Source Address packet.
+    /// Where a Source Address packet leads.
     struct FollowedSource {
         unsigned bytes = 0;       ///< of the packet; 0: it is left to the call for single packets
         follow::Position last{};  ///< the block that ends with the instruction at the source address
@@ -586,7 +582,7 @@ private:
         follow::Position next = link;
         const bool address_next = is_address(at[bytes]);
         if constexpr (calls)
-            if (link < 0) next = calls_before(address_next, at[bytes] >= 0xc0)(last, link, true);
+            if (link < 0) next = beyond(address_next, is_atom(at[bytes]))(last, link, true);
         if (next < 0 && (next != follow::indirect || !address_next)) return {};
         const bool branched = link == follow::indirect || link == follow::indirect_call;
         return {bytes, last, next, addresses.newest(), branched};
@@ -599,9 +595,12 @@ private:
         return targets.find({addresses.newest(), a64}) == now;
     }
 
-    /// Whether the place of execution is known, so that links can be followed from there.
+    /// Looks up the place of execution. Returns whether links can be followed from there: not while pushes to the
+    /// return stack are forbidden, since the loops push calls without asking.
     [[nodiscard]] bool follows_links() { return committed_.state().may_push && follower_.find_position() >= 0; }
 
+    /// Maximum number of rows that wait: no unit has more elements, and a damaged MAXSPEC must not exhaust memory.
+    static constexpr std::size_t most_waiting = std::size_t{1} << 20;
     /// Number of rows that are queued before due rows are followed: as many as fit the first-level cache.
     static constexpr std::size_t most_rows = 256;
 
@@ -617,16 +616,17 @@ private:
         RecentAddresses addresses(assembler_.addresses());
         bool goes_on = true;
         while (goes_on && at < stop && waiting_.size() + most_rows <= most_waiting) {
-            auto [row, depth, undelivered] = waiting_.room(most_rows);
+            // A cycle count adds up to two rows: the loop ends at the first row beyond `most_rows`.
+            auto [row, depth, undelivered] = waiting_.room(most_rows + 2);
             const follow::WaitingRow* const end_of_room = row + most_rows;
             while (at < stop && row < end_of_room) {
                 const std::uint8_t header = *at;
                 const Offset offset = here + static_cast<std::uint64_t>(at - first);
-                if (header >= 0xc0) {
+                if (is_atom(header)) {
                     *row = atom_rows[header & 0x3fU];
                     row->at = offset;
                     undelivered += row->weight;
-                    depth = std::min(depth + row->weight, most_depth);
+                    depth = std::min(depth + row->weight, most_depth);  // what exceeds it is committed
                     ++row;
                     ++at;
                 } else if (is_address(header)) {
@@ -635,6 +635,7 @@ private:
                     at += bytes;
                     further_bytes += bytes - 1;
                 } else if (header == Commit::info.value && at[1] <= std::min<std::uint64_t>(depth, 0x7f)) {
+                    // The number is one byte.
                     depth -= at[1];
                     at += 2;
                     ++further_bytes;
@@ -648,6 +649,7 @@ private:
                     at += bytes;
                     further_bytes += static_cast<std::ptrdiff_t>(bytes) - 1;
                     const auto now = waiting_.room(0);
+                    assert(now.row <= end_of_room + 1);
                     row = now.row;
                     depth = now.depth;
                     undelivered = now.undelivered;
@@ -688,9 +690,7 @@ private:
         const PacketState& packets = assembler_.packets();
         if (const PlainCount count = PlainCount::at(at, packets, config_); count.bytes != 0) {
             if (!waiting_.commit(count.commit)) return 0;
-            element::CycleCount element{std::nullopt, packets.threshold()};
-            if (count.known) element.cycles = count.count + packets.threshold();
-            waiting_.add_before_waiting(offset, pack(element));
+            waiting_.add_before_waiting(offset, pack(count.element(packets.threshold())));
             return count.bytes;
         }
         const auto take = [&](const Timestamp& p, std::size_t) {
@@ -727,20 +727,22 @@ private:
         std::uint64_t due = waiting_.due();
         if (row->weight > due || (row->is != Is::outcomes && row->is != Is::packed_address)) return;
         const std::uint64_t bytes = waiting_.rows_end()[-1].at.value - row->at.value + 1;
-        if (bytes > 1U << 30) return;  // as in take
+        if (bytes > 1U << 30) return;  // so that offsets fit 32 bits, as in take()
         typename Out::Run run(out_, row->at, bytes);
         const Position* const links = follower_.cache().links();
         std::ptrdiff_t now = follower_.position();
         const bool a64 = committed_.state().sf;
         const follow::WaitingRow* moved = nullptr;  // the last address
         TargetFinder targets(follower_.cache(), FlowTarget{pack(committed_.state().last), a64}.high_half());
-        // Due outcomes mean that a range comes before any event.
-        const auto outcome_follows = [&] { return row->is == Is::outcomes && row->weight <= due; };
+        // If so, a range comes before any event.
+        const auto is_due_outcome = [&](const follow::WaitingRow& r) {
+            return r.is == Is::outcomes && r.weight <= due;
+        };
         const auto address_follows = [&] {
             return row[1].is == Is::packed_address ||
                    (row[1].is == Is::packed_count && row[2].is == Is::packed_address);
         };
-        if (outcome_follows()) run.goes_on_at(now);
+        if (is_due_outcome(*row)) run.goes_on_at(now);
         for (;; ++row) {
             if (row->is == Is::outcomes) {
                 if (row->weight > due) break;
@@ -775,7 +777,7 @@ private:
                 ++row;
             } else if (row->is == Is::packed_count) {
                 run.event(row->at, flow_of(unpack(follow::PackedCount{row->value})));
-                if (row[1].is == Is::outcomes && row[1].weight <= due) run.goes_on_at(now);
+                if (is_due_outcome(row[1])) run.goes_on_at(now);
                 continue;
             } else if (row->is != Is::packed_address) {
                 break;
@@ -790,7 +792,7 @@ private:
                 ++row;
                 break;
             }
-            if (row[1].is == Is::outcomes && row[1].weight <= due) run.goes_on_at(now);
+            if (is_due_outcome(row[1])) run.goes_on_at(now);
         }
         waiting_.taken(row, due);
         if (moved != nullptr) {

@@ -1,6 +1,6 @@
-/// Parts of the fast decoder: the elements that a packet adds (docs/spec/etm4.md, 14, step 4), the effect of each
-/// element when it is committed (steps 6 to 8, sections 9 to 11), and synchronisation (steps 1 to 3). The reference
-/// decoder has its own code for all of these.
+/// Parts of the fast decoder: the elements that a packet adds (docs/spec/etm4.md, 14, step 4), which the recovery of
+/// heads uses too; the effect of each element when it is committed (steps 6 to 8, sections 9 to 11); and
+/// synchronisation (steps 1 to 3). The reference decoder has its own code for all of these.
 #pragma once
 
 #include <cstdint>
@@ -466,7 +466,8 @@ public:
             elements_.event(at, flow::Inconsistency{flow::Conflict::time_goes_back, {*before}, {e.timestamp.value}});
         elements_.event(at, e.timestamp);
     }
-    /// For inner loops: delivers a timestamp if it has no other effect. Returns false, without effect, otherwise.
+    /// For inner loops: records a timestamp that needs no more than delivery, which the caller does. Returns false,
+    /// without effect, otherwise.
     [[nodiscard]] WM_INLINE bool plain(const flow::Timestamp& timestamp) { return times.plain(timestamp); }
     void commit(Offset at, const element::CycleCount& e) { elements_.event(at, flow_of(e)); }
     void commit(Offset at, const element::Mark& e) {
@@ -695,9 +696,6 @@ private:
 };
 
 // ---- synchronisation (steps 1 to 3)
-
-/// Maximum number of elements that wait: no unit has more, and a damaged MAXSPEC must not exhaust memory.
-inline constexpr std::size_t most_waiting = std::size_t{1} << 20;
 
 /// Tracks the bytes without results, because the stream is not synchronised: after a gap, Discard, Overflow or an
 /// impossible packet, up to the next A-sync and Trace Info.

@@ -25,6 +25,9 @@ namespace waymark::etm4 {
     return header >> 4 == 9 && (headers >> (header & 15U) & 1U) != 0;
 }
 
+/// Atoms of any form.
+[[nodiscard]] constexpr bool is_atom(std::uint8_t header) { return header >= 0xc0; }
+
 /// Source addresses, which an ETE sends.
 [[nodiscard]] constexpr bool is_source_address(std::uint8_t header) {
     return is_header<ShortSourceAddress>(header) || is_header<LongSourceAddress>(header) ||
@@ -75,7 +78,7 @@ struct PathPackets {
         [[nodiscard]] Change change() const { return {copied_, before_, state_.entries(), added_}; }
         follow::PlainPacket read(const std::uint8_t* at) {
             using Is = follow::PlainPacket::Is;
-            if (*at >= 0xc0) {
+            if (is_atom(*at)) {
                 const Atoms& atoms = atom_table[*at & 0x3fU];
                 return {Is::outcomes, 1, atoms.count, atoms.e};
             }

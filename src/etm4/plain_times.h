@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "elements.h"
 #include "waymark/core/seven_bits.h"
 #include "waymark/etm4/codec.h"
 #include "waymark/etm4/packet.h"
@@ -18,6 +20,11 @@ struct PlainCount {
     std::uint32_t count;   ///< as transmitted
     std::uint32_t commit;  ///< number of P0 elements; 0 in commit mode 1
 
+    [[nodiscard]] WM_INLINE element::CycleCount element(std::uint32_t threshold) const {
+        if (known) [[likely]]
+            return {count + threshold, threshold};
+        return {std::nullopt, threshold};
+    }
     /// Reads the packet at `at`, where 9 bytes must be readable.
     [[nodiscard]] WM_INLINE static PlainCount at(const std::uint8_t* at, const PacketState& packets,
                                                  const Config& config) {

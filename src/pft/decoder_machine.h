@@ -398,7 +398,8 @@ private:
         // Branch packets are read only if their target depends on nothing but the address.
         const bool branches = plain_context_ && !last_alt_isa_ && LastTarget::holds(last_);
         LastTarget last(branches ? last_ : Place{});
-        // An atom means that a range comes before any event.
+        // `goes_on_at` tells a CountWriter where the last indirect branch led. It is called only if a range of that
+        // block comes next: an event before it could end the flow.
         const auto atom_follows = [&] { return !cycle_accurate && atom_bytes[*at].count != 0; };
         if (atom_follows()) run.goes_on_at(now);
         // The position after calls and returns whose target the return stack has.

@@ -141,8 +141,8 @@ public:
         static_cast<void>(cycles(at, p.cycles));
         event(at, now);
     }
-    /// For inner loops: delivers a timestamp if it has no other effect. Returns false, without effect, otherwise; then
-    /// the timestamp has all its bits.
+    /// For inner loops: records a timestamp that needs no more than delivery, which the caller does. Returns false,
+    /// without effect, otherwise; the timestamp has all its bits.
     [[nodiscard]] WM_INLINE bool plain(const flow::Timestamp& timestamp) { return times_.plain(timestamp); }
     /// Converts a timestamp to an element, completed with earlier bits.
     [[nodiscard]] WM_INLINE flow::Timestamp complete(const Timestamp& p) {

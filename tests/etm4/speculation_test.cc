@@ -200,6 +200,30 @@ TEST(Etm4Speculation, ACommittedAtomMayBeMispredicted) {
     EXPECT_EQ(outcomes({n, Commit{1}, Timestamp{}, Mispredict{0}, Mispredict{0}, Commit{0}}), "N");
 }
 
+// The inner loop queues 256 rows at once, and a cycle count as the last of them may add two. How large the queue is
+// then depends on how often that was so.
+TEST(Etm4Speculation, ACountMayBeTheLastRowForWhichThereIsRoom) {
+    constexpr std::uint32_t rows = 256, batches = 24;
+    for (std::uint32_t seed = 0; seed < 48; ++seed) {
+        SCOPED_TRACE(seed);
+        Random random(seed);
+        Begun stream(60000);
+        stream.part.config.cycle_counting = stream.part.config.commit_mode_1 = true;
+        for (std::uint32_t batch = 0; batch < batches; ++batch) {
+            for (std::uint32_t i = 1; i < rows; ++i) stream.packets.push_back(Atom{{3, random.below(8)}});
+            // Then the count stands between outcomes of one row.
+            if (const std::uint32_t first = 4 + seed % 8; batch >= first && batch - first < seed % batches)
+                stream.packets.push_back(Commit{1});
+            stream.packets.push_back(CycleCountF3{0, 1});
+        }
+        stream.packets.insert(stream.packets.end(), 40, Packet{Ignore{}});
+        const MeasuredA64Part& part = stream.part;
+        const std::vector<Element> elements =
+            test::decode<Decoder>(encoded(stream.packets, part.config), part.config, *part.code);
+        EXPECT_EQ(count(elements, Kind::cycles), batches);
+    }
+}
+
 // Cut after any packet, a stream gives the committed elements so far, and the number of uncommitted ones.
 TEST(Etm4Speculation, NothingUncommittedIsDelivered) {
     const MeasuredA64Part part = speculating(300);

@@ -41,7 +41,8 @@ inline constexpr Position indirect_call = -8;
 /// Positions of nodes that execution cannot pass: smaller than all other positions, by index.
 inline constexpr Position first_dead = -16;
 
-/// The block data for irregular paths. Small, because large programs have many, used in random order.
+/// What the general calls need of a block; inner loops need its links only. Small, because large programs have many,
+/// used in random order.
 struct Node {
     Address start_address{}, target_address{};
     std::uint32_t bytes{};         ///< of all instructions
@@ -52,7 +53,7 @@ struct Node {
     flow::End end{};
     WalkEnd walk_end{};
     bool link{}, exception_return{};
-    bool whole : 1 = false;         ///< the whole block is in one section
+    bool whole : 1 = false;         ///< the whole block is in one section; only if spaces share blocks
     bool always_taken : 1 = false;  ///< follow::always_taken: its other outcome has no link
     std::uint32_t section{};        ///< of the first instruction
 

@@ -117,7 +117,7 @@ public:
             keeps_ = better;
             step_ = 0;
         }
-        // Paths that were recorded long ago may no longer be useful.
+        // Step 1 records paths anew, since old ones may be useless. It is skipped if paths were looked up until now.
         if (step_ == 1 && (keeps_ || length() == 0)) step_ = 2;
         begin();
     }
@@ -134,7 +134,7 @@ private:
     typename Clock::duration took_{};
 };
 
-/// A fixed number of paths. Each is in the slot for its place and bytes; a new path evicts the old one from its slot.
+/// At most 2^log2_size paths. Each is in the slot for its place and bytes; a new path evicts the old one from its slot.
 template <PathProtocol Protocol, class Out>
 class KnownPaths final : public flow::FoldedCounts {
 public:
@@ -224,7 +224,7 @@ public:
         if (!options_.none) wait_ -= read;
         return at + read;
     }
-    /// Packets of another memory space follow, until a call of `stopped`.
+    /// Parsing begins, perhaps in another buffer, until `stopped`.
     WM_INLINE void begin() {
         branched_until_ = nullptr;
         trial_.begin();
@@ -233,7 +233,7 @@ public:
     [[nodiscard]] Position branched(const std::uint8_t* until) const {
         return until == branched_until_ ? branched_ : nowhere;
     }
-    /// Packets were parsed only up to here.
+    /// Parsing ended at `at`, although `follow` had returned `until`.
     WM_INLINE void stopped(const std::uint8_t* at, const std::uint8_t* until) {
         trial_.stop();
         if (at < until && !options_.none) wait_ += static_cast<std::size_t>(until - at);
@@ -264,14 +264,15 @@ private:
                                        const Follower& follower) {
         // The path that came next last time is known before the bytes are known.
         Path* path = &paths_[last_->guess];
-        if (!is(*path, places, bytes, state, follower)) [[unlikely]] {
+        if (!applies(*path, places, bytes, state, follower)) [[unlikely]] {
+            // The slot depends on all eight bytes: a path is in several slots if different bytes follow it.
             std::uint64_t slot = hash(places.common, bytes) >> shift_;
             path = &paths_[slot];
-            if (!is(*path, places, bytes, state, follower)) {
+            if (!applies(*path, places, bytes, state, follower)) {
                 if (places.own == places.common) return nullptr;
                 slot = hash(places.own, bytes) >> shift_;
                 path = &paths_[slot];
-                if (!is(*path, places, bytes, state, follower)) return nullptr;
+                if (!applies(*path, places, bytes, state, follower)) return nullptr;
             }
             last_->guess = static_cast<std::uint16_t>(slot);
         }
@@ -302,8 +303,8 @@ private:
     }
 
     template <class Follower>
-    [[nodiscard]] WM_INLINE static bool is(const Path& path, const Places& places, std::uint64_t bytes,
-                                           const State& state, const Follower& follower) {
+    [[nodiscard]] WM_INLINE static bool applies(const Path& path, const Places& places, std::uint64_t bytes,
+                                                const State& state, const Follower& follower) {
         return (path.place == places.common || path.place == places.own) &&
                (path.bytes ^ bytes) << path.ignored_bits == 0 && path.change.fits(state) &&
                ((path.pops | path.rise) == 0 ||
@@ -314,7 +315,7 @@ private:
     }
 
     /// Allocates the table. Each source has its own, and a capture may have thousands of sources, so the table starts
-    /// small and exists only once a stream is long enough.
+    /// small, at the first lookup that fails.
     void make_room() { make_room(std::min(options_.log2_size, least_log2_size)); }
     void make_room(unsigned log2_size) {
         paths_.assign(std::size_t{1} << log2_size, Path{});
@@ -356,7 +357,7 @@ private:
                 if (path_.size + packet.bytes > most_bytes || !follow(packet)) break;
                 path_.size = static_cast<std::uint8_t>(path_.size + packet.bytes);
                 ++path_.packets;
-                if (now_ < 0) continue;
+                if (now_ < 0) continue;  // a path cannot end between an indirect branch and its address
                 path_.next = now_;
                 whole = path_;
                 whole.change = recorder_.change();
@@ -476,7 +477,8 @@ private:
     Position branched_ = nowhere;
     PathTrial<> trial_;
     std::size_t bytes_ = 0;  // parsed in this step of the trial
-    std::size_t wait_ = 0, recorded_ = 0;
+    std::size_t wait_ = 0;   // bytes to parse before the next lookup
+    std::size_t recorded_ = 0;
     std::uint64_t number_ = 0;
 };
 

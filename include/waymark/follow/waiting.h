@@ -11,7 +11,7 @@
 ///     released:  elements before the oldest waiting P0 element, which nothing can cancel any more
 ///     waiting:   `depth()` P0 elements, and the elements after the oldest of them
 ///
-/// A row may contain outcomes of several kinds: its oldest ones are due, its newest ones wait.
+/// The outcomes of one row may be in several of these parts: its oldest ones due, its newest ones waiting.
 #pragma once
 
 #include <algorithm>
@@ -38,6 +38,7 @@ struct PackedCount {
 
 /// An element of the queue.
 struct WaitingRow {
+    /// The first four are Uncommitted::Kind, in its order; their rows have a slot.
     enum class Is : std::uint32_t { p0, address, dropped, kept, outcomes, unseen, packed_address, packed_count };
 
     /// For outcomes: bit i is the i-th, counted from the oldest, and a 1 comes after the newest. For an address or a
@@ -72,6 +73,8 @@ class Waiting {
 
 public:
     using Kind = typename Uncommitted<T>::Kind;
+    static_assert(static_cast<Is>(Kind::p0) == Is::p0 && static_cast<Is>(Kind::address) == Is::address &&
+                  static_cast<Is>(Kind::dropped) == Is::dropped && static_cast<Is>(Kind::kept) == Is::kept);
 
     void add(Offset at, const Outcomes& outcomes) { push(Row::of(outcomes, at)); }
     /// Kind::address.
@@ -154,10 +157,11 @@ public:
     /// that it was mispredicted.
     void hold() {
         due_ += std::exchange(held_, 0);
-        if (size() <= 512) {
+        constexpr std::size_t few_rows = 512;  // searched from the tail
+        if (size() <= few_rows) {
             const auto [row, newer] = newest_outcome(depth_);
-            if (row != 0) held_ = std::max(newer, depth_) - depth_ + 1;
-        } else {  // only committed rows, however many wait
+            if (row != 0) held_ = std::max(newer, depth_) - depth_ + 1;  // itself, and committed elements after it
+        } else {                                                         // only committed rows, however many wait
             std::uint64_t left = due_;
             for (std::size_t i = head_; left != 0; ++i) {
                 const std::uint64_t of_row = std::min<std::uint64_t>(rows_[i].weight, left);
@@ -175,7 +179,7 @@ public:
         while (deliver_first(deliver)) {
         }
     }
-    /// Delivers the first of these rows, after hold(). Returns false if there is none.
+    /// Delivers the first row, or its outcomes that are due, after hold(). Returns whether another may follow.
     template <class Deliver>
     bool deliver_first(Deliver&& deliver) {
         if (head_ == tail_) return false;
@@ -225,7 +229,8 @@ public:
         std::uint64_t depth;
         std::uint64_t undelivered;  ///< depth, and the number of committed elements that are not delivered yet
     };
-    /// Room for up to `count` rows. Valid until any call other than `added`.
+    /// Room for `count` rows. It stays in place until any calls have added that number of rows; add_before_waiting()
+    /// adds up to two.
     [[nodiscard]] Room room(std::size_t count) {
         if (tail_ + count >= rows_.size()) [[unlikely]]
             make_room(count);
