@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Mutation campaign over the layers that decode and evaluate. README.md beside this file describes it.
 
-    campaign.py [--seed N] [--count N] [--jobs N] [--build FOLDER] [--details FILE] [--own|--cases] [--quick]
-                [--only FILE]… [FOLDER…]
+    campaign.py [--seed N] [--count N] [--skip N] [--made N] [--seconds N] [--jobs N] [--sources] [--only FILE]…
+                [--tests REGEX] [--target NAME]…
+                [--build FOLDER] [--tree FOLDER] [--details FILE] [FOLDER…]
     campaign.py --self-test
 
 Prints one line for each folder (all by default). Exit status: 0 if every folder reaches the required score and no mutant
@@ -16,9 +17,11 @@ import pathlib
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import tomllib
 
@@ -28,19 +31,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 FOLDERS = ("isa", "coresight", "spe", "pft", "dpu", "follow", "etm4", "capture", "pipeline", "answers", "analysis", "image",
            "exports", "record")
-# The test programs to run, one after another: mutants that survive one program are run in the next. Users of a
-# protocol's row test the registry.
-USERS = ("pipeline", "doctor")
-# Readers of perf.data are tested with the pipeline, and answers with their producers and writers.
-PROGRAMS = {"capture": ("capture_test", "pipeline_test"), "answers": ("answers_test", "analysis_test", "exports_test"),
-            "isa": ("isa_test", "isa_objdump_test", "a64_objdump_test"), "follow": ("follow_test", "pft_test"),
-            **{folder: (f"{folder}_test", *(f"{user}_test" for user in USERS)) for folder in ("spe", "pft", "dpu", "etm4")}}
-# The cases of the command line are tests of the folders that only a whole program uses.
-CASES = "command line"
-WITH_CASES = ("capture", "pipeline", "answers", "analysis", "image", "exports")
-WRAPPED = ("isa_objdump_test", "a64_objdump_test")  # programs of one source in tests/differential
 # In per cent; folders without a number here have 95.
 WANTED = {"analysis": 90.0, "image": 90.0, "exports": 90.0, "record": 90.0}
+# Tests that run nothing of the folders, that need a browser, or that pip or a compiler spends most time on.
+LEFT_OUT = re.compile(r"(house|long|compile_fail|fuzz)\.|report\.(browser|closer|web)$|serve\.windows$|python\.pip$")
 MEMORY = 4 << 30
 # Before a source with mutants, whose warnings would be errors. For g++ it works in sources that others include, as those
 # of a unity build are; clang takes that pragma for an error in any other.
@@ -50,10 +44,6 @@ WITHOUT_WARNINGS = """#ifdef __clang__
 #pragma GCC system_header
 #endif
 """
-# For a mutant that survives, cases of the command line are tried until they have taken this processor time, in seconds.
-MOST_SECONDS_OF_CASES = 30
-# Tests are grouped by their time in milliseconds; if a group kills the mutant, the later groups are not run.
-GROUPS = (20, 200, 1000, float("inf"))
 
 
 def fail(text):
@@ -88,14 +78,6 @@ def read_equivalents():
     return listed
 
 
-def programs_of(folder, options):
-    if options.own:
-        return (f"{folder}_test",)
-    if options.cases:
-        return (CASES,)
-    return PROGRAMS.get(folder, (f"{folder}_test",)) + ((CASES,) if folder in WITH_CASES else ())
-
-
 def text_of(m):
     return m.file, m.operator, m.text, m.change
 
@@ -103,86 +85,38 @@ def text_of(m):
 class Tree:
     """A copy of the source tree whose sources hold the mutants, and a build of it."""
 
-    def __init__(self, build, tree=None, quick=False):
-        self.tree, self.build, self.log, self.quick = build / "tree", build / "build", build / "build.log", quick
-        self.tree = tree or self.tree
-        if quick:
-            self.build = self.tree / "build" / "release-test"
+    def __init__(self, build, tree=None):
+        self.tree = tree or build / "tree"
+        self.build, self.log = self.tree / "build/release-test", build / "build.log"
         build.mkdir(parents=True, exist_ok=True)
 
-    def link(self, source, target):
-        if target.is_symlink() and target.resolve() == source.resolve():
-            return
-        if target.is_symlink() or target.is_file():
-            target.unlink()
-        elif target.is_dir():
-            shutil.rmtree(target)
-        target.symlink_to(source)
-
-    def put(self, target, text):
-        """Does not write a file that already has this text, so that it is not built again."""
-        if target.is_symlink():
-            target.unlink()
-        if not target.exists() or target.read_text(encoding="utf-8") != text:
-            target.write_text(text, encoding="utf-8")
-
-    def folder(self, target):
-        if target.is_symlink():
-            target.unlink()
-        target.mkdir(parents=True, exist_ok=True)
-
-    def spread(self, source, target, own):
-        """Fills `target` with links to the contents of `source`, except for the folders in `own`, which become folders
-        of links."""
-        self.folder(target)
-        names = set()
-        for path in source.iterdir():
-            relative = str(path.relative_to(ROOT))
-            if relative in ("build", ".git"):
-                continue
-            names.add(path.name)
-            if any(o == relative or o.startswith(relative + "/") for o in own):
-                self.spread(path, target / path.name, own)
-            elif path.is_file() and (target / path.name).is_file() and not (target / path.name).is_symlink() and \
-                    relative in self.written:
-                pass
-            else:
-                self.link(path, target / path.name)
-        for path in target.iterdir():
-            if path.name not in names and path != self.tree / "build" and path.name != "mutation_listener_test.cc":
-                path.unlink() if path.is_symlink() or path.is_file() else shutil.rmtree(path)
-
     def write(self, texts, count):
+        """Only files that changed are written, so that little is built again."""
         # Only sources with mutants contain the switch, so a compiler cache has all others.
-        switch = f'#define WAYMARK_MUTANTS {count}\n#include "{HERE}/switch.h"\n'
-        if self.quick:
-            switch = WITHOUT_WARNINGS + switch
-        listener = f'{switch}#include "{HERE}/listener.cc"\n'
-        texts = {name: f"{switch}#line 1\n{text}" for name, text in texts.items()}
-        texts |= {f"tests/differential/{name}.cc": f'#include "{ROOT}/tests/differential/{name}.cc"\n{listener}'
-                  for name in WRAPPED}
-        if self.quick:
-            # No flags select it, so that a compiler cache has the files that other builds compiled.
-            sizes = "tests/support/sanitized.h"
-            texts[sizes] = "#define WAYMARK_SANITIZED\n" + (ROOT / sizes).read_text(encoding="utf-8")
-        self.written = set(texts)
-        own = [f"{place}/{f}" for f in FOLDERS for place in ("src", "include/waymark")]
-        own += [f"tests/{f}" for f in (*FOLDERS, *USERS, "differential", "support")]
-        self.spread(ROOT, self.tree, own)
-        for name, text in texts.items():
-            self.put(self.tree / name, text)
-        for folder in (*FOLDERS, *USERS):
-            self.put(self.tree / "tests" / folder / "mutation_listener_test.cc", listener)
+        switch = f'{WITHOUT_WARNINGS}#define WAYMARK_MUTANTS {count}\n#include "{HERE}/switch.h"\n#line 1\n'
+        texts = {name: switch + text for name, text in texts.items()}
+        # The sweeps of the tests are as short as with sanitizers. No flag selects it, for the cache.
+        sizes = "tests/support/sanitized.h"
+        texts[sizes] = "#define WAYMARK_SANITIZED\n" + (ROOT / sizes).read_text(encoding="utf-8")
+        listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+                                stdout=subprocess.PIPE, text=True, check=True).stdout
+        names = {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
+        for name in names:
+            source, target = ROOT / name, self.tree / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if name in texts:
+                if not target.exists() or target.read_text(encoding="utf-8") != texts[name]:
+                    target.write_text(texts[name], encoding="utf-8")
+            elif not target.exists() or target.read_bytes() != source.read_bytes():
+                shutil.copy2(source, target)
+                target.touch()
+        for folder in {path.parts[0] for path in map(pathlib.PurePath, names) if len(path.parts) > 1}:
+            for path in (self.tree / folder).rglob("*"):
+                if path.is_file() and str(path.relative_to(self.tree)) not in names and "__pycache__" not in path.parts:
+                    path.unlink()
 
     def configure(self):
-        # The sweeps of the tests are as short as with sanitizers.
-        flags = "-w -fpermissive -Wno-narrowing -D_GLIBCXX_ASSERTIONS -DWAYMARK_SANITIZED"
-        options = {"CMAKE_BUILD_TYPE": "Debug", "CMAKE_CXX_FLAGS_DEBUG": "-O1", "CMAKE_CXX_FLAGS": flags,
-                   "CMAKE_CXX_COMPILER": "g++", "CMAKE_UNITY_BUILD": "ON", "WAYMARK_TESTS": "ON", "WAYMARK_WEB": "OFF"}
-        if self.quick:
-            options = {"WAYMARK_LONG": "ON"}
-        command = ["cmake", "--preset", "release-test"] if self.quick else ["cmake", "-S", self.tree, "-B", self.build, "-G", "Ninja"]
-        command += [f"-D{name}={value}" for name, value in options.items()]
+        command = ["cmake", "--preset", "release-test", "-DWAYMARK_UNIT_TESTS=ON"]
         with open(self.log, "w", encoding="utf-8") as log:
             if subprocess.run(command, cwd=self.tree, stdout=log, stderr=subprocess.STDOUT, check=False).returncode != 0:
                 fail(f"cmake failed; {self.log} says why")
@@ -204,58 +138,61 @@ class Tree:
             (errors if kind == "error" else notes).add((name, int(line)))
         return errors, notes
 
+    def tests(self, wanted):
+        """The tests of CTest that are wanted, by name: command, folder and environment."""
+        said = subprocess.run(["ctest", "--test-dir", self.build, "--show-only=json-v1"], stdout=subprocess.PIPE, check=True)
+        tests = {}
+        for test in json.loads(said.stdout)["tests"]:
+            properties = {p["name"]: p["value"] for p in test.get("properties", [])}
+            if test.get("command") and wanted.search(test["name"]) and not LEFT_OUT.match(test["name"]):
+                variables = dict(v.split("=", 1) for v in properties.get("ENVIRONMENT", []))
+                tests[test["name"]] = test["command"], properties.get("WORKING_DIRECTORY", self.build), variables
+        return tests
+
 
 class Campaign:
     def __init__(self, options):
         self.options = options
-        self.tree = Tree(options.build, options.tree, options.quick)
+        self.tree = Tree(options.build, options.tree)
         self.equivalents = read_equivalents()
-        self.sources, self.all, self.drawn, self.cases = {}, {}, {}, None
+        self.sources, self.all, self.made = {}, {}, {}
         # Remembers mutants that do not compile, so that they are not searched again.
         self.dropped_path = options.build / "dropped.json"
-        self.dropped = set(json.loads(self.dropped_path.read_text())) if self.dropped_path.exists() else set()
+        self.dropped = set(self.read(self.dropped_path, []))
+        # The test that killed a mutant is the first to be asked the next time.
+        self.killers_path = options.build / "killers.json"
+        self.killers = self.read(self.killers_path, {})
+
+    def read(self, path, otherwise):
+        return json.loads(path.read_text()) if path.exists() else otherwise
 
     def draw(self):
-        """The mutants to make: the wanted number for each folder, and the equivalent ones drawn meanwhile."""
+        """The mutants of each folder to compile in: the first of the seed that compile."""
         for place, folder in enumerate(FOLDERS):
-            if folder not in self.options.folders:
-                continue
-            possible = [m for m in self.all[folder] if m.key not in self.dropped]
-            order = finder.draw(possible, len(possible), self.options.seed)
-            drawn, wanted = [], self.options.count
-            for m in order:
-                if wanted == 0:
-                    break
-                drawn.append(m)
-                wanted -= text_of(m) not in self.equivalents
-            # Separate numbers for each folder: mutants drawn in one folder change no source of another.
-            if len(drawn) > 2 * self.options.count:
-                fail(f"most mutants of {folder} are equivalent")
-            for number, m in enumerate(drawn, 2 * self.options.count * place):
-                m.number = number
-            self.drawn[folder] = drawn
+            if folder in self.options.folders:
+                order = finder.draw(self.all[folder], len(self.all[folder]), self.options.seed)
+                self.made[folder] = [m for m in order if m.key not in self.dropped][:self.options.made]
+                # Separate numbers for each folder: mutants drawn in one folder change no source of another.
+                for number, m in enumerate(self.made[folder], self.options.made * place):
+                    m.number = number
 
     def write(self):
         texts = {}
         for folder in self.options.folders:
             for name, source in self.sources[folder].items():
-                if drawn := [m for m in self.drawn[folder] if m.file == name]:
-                    texts[name] = source.write(drawn)
-        self.tree.write(texts, 2 * len(FOLDERS) * self.options.count)
+                if made := [m for m in self.made[folder] if m.file == name]:
+                    texts[name] = source.write(made)
+        self.tree.write(texts, len(FOLDERS) * self.options.made)
 
     def build(self):
         for folder in self.options.folders:
             self.sources[folder], self.all[folder] = read_folder(folder)
-            if self.options.quick:
-                # A changed public header makes all layers above compile again.
+            if self.options.sources:
                 self.all[folder] = [m for m in self.all[folder] if m.file.startswith("src/")]
             if self.options.only:
                 self.all[folder] = [m for m in self.all[folder] if pathlib.Path(m.file).name in self.options.only]
-        libraries = [f"waymark_{f}" for f in self.options.folders]
-        programs = [program for f in self.options.folders for program in programs_of(f, self.options)]
-        programs = sorted({"waymark" if program == CASES else program for program in programs})
         configured = False
-        for targets in (libraries, programs):
+        for targets in ([f"waymark_{f}" for f in self.options.folders], self.options.target or ["all"]):
             for attempt in range(30):
                 self.draw()
                 self.write()
@@ -267,7 +204,7 @@ class Campaign:
                     break
                 guilty = []
                 for places in said:
-                    guilty = [m for f in self.options.folders for m in self.drawn[f] if self.at(m, places)]
+                    guilty = [m for f in self.options.folders for m in self.made[f] if self.at(m, places)]
                     # If a line has several, the mutant that depends least on types is suspected first.
                     suspects = [m for m in guilty if m.operator == "swapped_field"]
                     lines = {(m.file, m.line) for m in suspects}
@@ -297,139 +234,110 @@ class Campaign:
 
     # ---- running
 
-    def environment(self, **more):
+    def run(self, name, seconds, **more):
+        """The exit status of a test, negative for a signal, and the processor time. `seconds` is its usual time."""
+        command, folder, variables = self.tests[name]
         kept = {k: v for k, v in os.environ.items() if not k.startswith("WAYMARK_")}
-        return kept | {"WAYMARK_CORPUS": "/nonexistent"} | more
-
-    def reach_of_cases(self):
-        """The same for the cases of the command line, except cases that fail without a mutant."""
-        if self.cases:
-            return self.cases
-        tests, reached = {}, {}
-        for case in sorted((ROOT / "tests/cli/cases").glob("*.txt")):
-            with tempfile.TemporaryDirectory() as scratch:
-                out = pathlib.Path(scratch) / "reached"
-                before = resource.getrusage(resource.RUSAGE_CHILDREN)
-                run = subprocess.run(self.command_of_case(case.stem), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                     env=self.environment(TMPDIR=scratch, WAYMARK_REACHED_BY_PROGRAM=str(out)), check=False)
-                now = resource.getrusage(resource.RUSAGE_CHILDREN)
-                if run.returncode != 0:
-                    print(f"{case.stem} fails without any mutant, and is left out", file=sys.stderr)
-                    continue
-                tests[case.stem] = 1000 * (now.ru_utime + now.ru_stime - before.ru_utime - before.ru_stime)
-                for number in set(out.read_text().split()) if out.exists() else ():
-                    reached.setdefault(int(number), set()).add(case.stem)
-        self.cases = tests, reached
-        return self.cases
-
-    def command_of_case(self, case):
-        return [sys.executable, ROOT / "tests/cli/cli_test.py", self.tree.build / "bin" / "waymark", ROOT, case]
-
-    def run_cases(self, number, names, times):
-        """Whether one of these cases kills the mutant."""
-        left = MOST_SECONDS_OF_CASES
-        for name in sorted(names, key=times.get):
-            if (left := left - times[name] / 1000) < 0:
-                return False
-            if self.run_limited(self.command_of_case(name), number, times[name]):
-                return True
-        return False
-
-    def reach(self, program):
-        """The mutants that each test of the program reaches, and the time of each test."""
-        if program == CASES:
-            return self.reach_of_cases()
-        out = self.options.build / f"{program}.reached"
-        run = subprocess.run([self.tree.build / "bin" / program, "--gtest_brief=1"], text=True, errors="replace",
-                             env=self.environment(WAYMARK_REACHED=str(out)), stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False)
-        if run.returncode != 0:
-            fail(f"{program} fails without any mutant:\n{run.stdout[-3000:]}")
-        tests, reached = {}, {}
-        for line in out.read_text().splitlines():
-            test, milliseconds, *numbers = line.split()
-            tests[test] = float(milliseconds)
-            for number in numbers:
-                reached.setdefault(int(number), set()).add(test)
-        tests.pop("-")
-        # Mutants reached before the first test belong to all tests.
-        return tests, {n: set(tests) if "-" in by else by for n, by in reached.items()}
-
-    def run(self, program, number, names, milliseconds):
-        """Whether these tests kill the mutant."""
-        with tempfile.TemporaryDirectory() as folder:
-            flags = pathlib.Path(folder) / "flags"
-            flags.write_text("--gtest_filter=" + ":".join(names) + "\n")
-            command = [self.tree.build / "bin" / program, f"--gtest_flagfile={flags}", "--gtest_fail_fast"]
-            return self.run_limited(command, number, milliseconds)
-
-    def run_limited(self, command, number, milliseconds):
-        """Whether the command notices the mutant: a failure, a crash, or too much time or memory."""
-        seconds = int(5 + 10 * milliseconds / 1000)
+        most = int(4 + 5 * seconds)
 
         def limit():
             os.nice(10)
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            resource.setrlimit(resource.RLIMIT_CPU, (most, most))
+            resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 28, 1 << 28))
 
-        with tempfile.TemporaryDirectory() as scratch:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+            variables = kept | variables | {"WAYMARK_CORPUS": "/nonexistent", "TMPDIR": scratch} | more
+            child = subprocess.Popen(command, env=variables, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                     stdin=subprocess.DEVNULL, preexec_fn=limit, start_new_session=True)
+            # For a test that waits for ever; with other work on the machine it takes longer than usual.
+            watch = threading.Timer(60 + 20 * seconds, os.killpg, (child.pid, signal.SIGKILL))
+            watch.start()
+            _, status, used = os.wait4(child.pid, 0)
+            watch.cancel()
+            child.returncode = os.waitstatus_to_exitcode(status)
             try:
-                run = subprocess.run(command, env=self.environment(WAYMARK_MUTANT=str(number), TMPDIR=scratch),
-                                     cwd=scratch, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                     stdin=subprocess.DEVNULL, timeout=30 + 8 * seconds, preexec_fn=limit, check=False)
-            except subprocess.TimeoutExpired:
-                return True
-            return run.returncode != 0
+                os.killpg(child.pid, signal.SIGKILL)  # what it left running
+            except ProcessLookupError:
+                pass
+            return child.returncode, used.ru_utime + used.ru_stime
 
-    def judge(self, m, programs):
-        """Whether any test that reaches the mutant notices it; quick tests are asked first."""
-        result = "not reached"
-        for program, (tests, reached) in programs.items():
-            # Mutants reached in the child of a death test are not recorded.
-            deaths = {t for t in tests if t.split(".")[0].endswith("DeathTest")}
-            if program == CASES:
-                if self.run_cases(m.number, reached.get(m.number, set()), tests):
-                    return "killed"
-                result = "survived" if m.number in reached else result
+    def reach(self):
+        """Runs each test without a mutant: notes its time and the mutants that it reaches. What was noted before holds
+        until a new mutant, or a change of the test's own file."""
+        path = self.options.build / "reach.json"
+        known = self.read(path, {"keys": [], "tests": {}})
+        mutants = {m.number: m.key for made in self.made.values() for m in made}
+        if not set(mutants.values()) <= set(known["keys"]):
+            known = {"keys": sorted(mutants.values()), "tests": {}}
+        self.tests = self.tree.tests(re.compile(self.options.tests))
+
+        def measure(name):
+            command = self.tests[name][0]
+            own = next((c for c in command if c.endswith("_test.py")), command[0])
+            stamp = [" ".join(command), os.stat(own).st_mtime_ns]
+            if known["tests"].get(name, {}).get("stamp") == stamp:
+                return
+            with tempfile.NamedTemporaryFile() as reached:
+                status, seconds = self.run(name, 600, WAYMARK_REACHED=reached.name)
+                keys = [mutants[i] for i, byte in enumerate(reached.read()) if byte != 0 and i in mutants]
+            known["tests"][name] = {"stamp": stamp, "status": status, "seconds": seconds, "reached": keys}
+
+        with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
+            for done in concurrent.futures.as_completed([pool.submit(measure, name) for name in self.tests]):
+                done.result()
+                path.write_text(json.dumps(known))
+        self.seconds, self.reaching = {}, {}
+        for name in self.tests:
+            test = known["tests"][name]
+            if test["status"] != 0:
+                what = "is skipped" if test["status"] == 77 else f"fails without a mutant ({test['status']})"
+                print(f"{name} {what}, and is left out", file=sys.stderr)
                 continue
-            left = sorted(reached.get(m.number, set()) | deaths, key=tests.get)
-            for most in GROUPS:
-                group = [t for t in left if tests[t] < most]
-                left = left[len(group):]
-                if not group:
-                    continue
-                result = "survived" if m.number in reached else result
-                if self.run(program, m.number, group, sum(tests[t] for t in group)):
-                    return "killed"
-        return result
+            self.seconds[name] = test["seconds"]
+            for key in test["reached"]:
+                self.reaching.setdefault(key, set()).add(name)
+        total = sum(t["seconds"] for t in known["tests"].values())
+        print(f"{len(self.seconds)} tests run; without a mutant all take {total:.0f} s of the processor", file=sys.stderr)
 
-    def judge_and_log(self, m, programs):
-        """The same, and a line in the log, so that an interrupted campaign leaves its results."""
-        result = self.judge(m, programs)
+    def judge(self, m):
+        """Which test that reaches the mutant notices it; quick tests are asked first."""
+        names = sorted(self.reaching.get(m.key, ()), key=lambda name: (name != self.killers.get(m.key), self.seconds[name]))
+        result, left = "survived" if names else "not reached", self.options.seconds
+        for name in names:
+            if self.seconds[name] > left:
+                result = "survived for the time given"
+                break
+            status, seconds = self.run(name, self.seconds[name], WAYMARK_MUTANT=str(m.number))
+            left -= seconds
+            if status not in (0, 77):
+                result = f"killed by {name}"
+                self.killers[m.key] = name
+                break
+        # So an interrupted campaign leaves its results.
         with open(self.options.build / "results.log", "a", encoding="utf-8") as log:
             log.write(f"{result}: {m.file}:{m.line}: {m.operator}: {m.change}: {m.text}\n")
         return result
 
     def folder(self, folder):
+        tried = self.made[folder][self.options.skip:self.options.skip + self.options.count]
         began = time.monotonic()
-        programs = {program: self.reach(program) for program in programs_of(folder, self.options)}
         with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
-            results = list(pool.map(lambda m: self.judge_and_log(m, programs), self.drawn[folder]))
+            results = list(pool.map(self.judge, tried))
+        self.killers_path.write_text(json.dumps(self.killers))
         killed, total, wrong, lines = 0, 0, [], []
-        for m, result in zip(self.drawn[folder], results):
+        for m, result in zip(tried, results):
             if text_of(m) in self.equivalents:
-                if result == "killed":
+                if result.startswith("killed"):
                     wrong.append(m)
                 continue
             total += 1
-            killed += result == "killed"
-            if result != "killed":
+            killed += result.startswith("killed")
+            if not result.startswith("killed"):
                 lines.append((m, result))
         score = 100 * killed / total if total else 0.0
-        excluded = len(self.drawn[folder]) - total
-        print(f"{folder}: {killed} of {total} mutants killed, {score:.1f} %; {excluded} more are equivalent; "
+        print(f"{folder}: {killed} of {total} mutants killed, {score:.1f} %; {len(tried) - total} more are equivalent; "
               f"seed {self.options.seed}, {time.monotonic() - began:.0f} s", flush=True)
         for m in wrong:
             print(f"  listed as equivalent, but killed: {m.file}:{m.line}: {m.operator}: {m.change}: {m.text}")
@@ -502,7 +410,7 @@ def self_test():
         (path / "x.cc").write_text(text + "int main(int argc, char**) { return work({}, 4 + argc); }\n")
         subprocess.run(["g++", "-std=c++20", f"-DWAYMARK_MUTANTS={len(body)}", "-include", HERE / "switch.h", "-o",
                         path / "x", path / "x.cc"], check=True)
-        # With --quick, what a compiler says of mutants is no error, whether a source is included in another or not.
+        # What a compiler says of mutants is no error, whether a source is included in another or not.
         (path / "quick.cc").write_text(f'{WITHOUT_WARNINGS}#define WAYMARK_MUTANTS {len(body)}\n#include "{HERE}/switch.h"\n{text}'
                                        "unsigned char narrow(int n) { unsigned char unused{n}; return n & 1 | 2; }\n")
         (path / "unity.cc").write_text('#include "quick.cc"\n')
@@ -528,16 +436,20 @@ def self_test():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1, help="which mutants are drawn (1)")
-    parser.add_argument("--count", type=int, default=108, help="how many of each folder (108)")
+    parser.add_argument("--count", type=int, default=108, help="how many of each folder are tried (108)")
+    parser.add_argument("--skip", type=int, default=0, help="how many of the seed's are left out before these (0)")
+    parser.add_argument("--made", type=int, default=108, help="how many of each folder are compiled in, as many as --skip "
+                        "and --count ask for at least (108)")
+    parser.add_argument("--seconds", type=float, default=120, help="processor time after which a mutant has survived (120)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at a time (one a processor)")
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/mutation", help="where to build")
-    parser.add_argument("--details", type=pathlib.Path, help="write the survivors there, as entries of equivalents.toml")
-    parser.add_argument("--own", action="store_true", help="run the folder's own tests alone, which takes less to build")
+    parser.add_argument("--sources", action="store_true", help="no mutants of public headers, so that a compiler cache has "
+                        "all but the folders")
     parser.add_argument("--only", action="append", metavar="FILE", help="mutants of the sources of this name alone; may be repeated")
-    parser.add_argument("--cases", action="store_true", help="run the cases of the command line alone")
-    parser.add_argument("--quick", action="store_true", help="build with the preset release-test, of which a compiler cache has "
-                        "much; no mutants of public headers")
+    parser.add_argument("--target", action="append", help="build this instead of all; may be repeated")
+    parser.add_argument("--tests", default="", metavar="REGEX", help="run the tests of these names alone")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/mutation", help="where to build and to log")
     parser.add_argument("--tree", type=pathlib.Path, help="where the changed copy of the tree is, and below it its build")
+    parser.add_argument("--details", type=pathlib.Path, help="write the survivors there, as entries of equivalents.toml")
     parser.add_argument("--self-test", action="store_true", help="check that mutants are found and can be switched")
     parser.add_argument("folders", nargs="*", metavar="FOLDER", help=f"{', '.join(FOLDERS)} (all)")
     options = parser.parse_args()
@@ -548,8 +460,10 @@ def main():
     for folder in options.folders:
         if folder not in FOLDERS:
             parser.error(f"{folder} is none of {', '.join(FOLDERS)}")
+    options.made = max(options.made, options.skip + options.count)
     campaign = Campaign(options)
     campaign.build()
+    campaign.reach()
     good, survivors = True, []
     for folder in options.folders:
         enough, lines = campaign.folder(folder)

@@ -2,9 +2,11 @@
 /// variable WAYMARK_MUTANT names it. Without the variable no mutant is active.
 #pragma once
 
-#include <cstdio>
 #include <cstdlib>
-#include <string>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /// During compilation there are no mutants, so constant expressions keep their values.
 inline const int wm_active = [] {
@@ -12,29 +14,21 @@ inline const int wm_active = [] {
     return number != nullptr ? std::atoi(number) : -1;
 }();
 
-/// Mutants that were asked since listener.cc cleared the list.
-inline unsigned char wm_reached[WAYMARK_MUTANTS + 1];
+/// The mutants that were asked: a byte for each in the file that WAYMARK_REACHED names. All processes of a test share
+/// it.
+inline unsigned char* const wm_reached = []() -> unsigned char* {
+    const char* const path = std::getenv("WAYMARK_REACHED");
+    const int file = path == nullptr ? -1 : ::open(path, O_RDWR | O_CLOEXEC);
+    if (file < 0 || ::ftruncate(file, WAYMARK_MUTANTS) != 0) return nullptr;
+    void* const bytes = ::mmap(nullptr, WAYMARK_MUTANTS, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    ::close(file);
+    return bytes == MAP_FAILED ? nullptr : static_cast<unsigned char*>(bytes);
+}();
 
 inline bool wm_ask(int number) {
-    if (wm_active < 0) wm_reached[number] = 1;
+    if (wm_reached != nullptr) wm_reached[number] = 1;
     return wm_active == number;
 }
-
-/// A program that is not a test appends, when it ends, a line with its asked mutants to the file that
-/// WAYMARK_REACHED_BY_PROGRAM names.
-struct WmReachedByProgram {
-    ~WmReachedByProgram() {
-        const char* const path = std::getenv("WAYMARK_REACHED_BY_PROGRAM");
-        std::FILE* const file = path == nullptr ? nullptr : std::fopen(path, "a");
-        if (file == nullptr) return;
-        std::string line;
-        for (int i = 0; i <= WAYMARK_MUTANTS; ++i)
-            if (wm_reached[i] != 0) line += std::to_string(i) + ' ';
-        std::fputs((line + '\n').c_str(), file);
-        std::fclose(file);
-    }
-};
-inline const WmReachedByProgram wm_reached_by_program;
 
 constexpr bool wm_mutant(int number) { return !__builtin_is_constant_evaluated() && wm_ask(number); }
 
