@@ -274,6 +274,14 @@ TEST(DpuTrace, NexusAlone) {
     ASSERT_TRUE(trace.has_value());
     EXPECT_TRUE(trace->nexus);
     EXPECT_EQ(trace_file(c, *trace), c.nexus);
+    // Beside a buffer they are decoded only if nothing is written to it.
+    c.buffer = "vtb.bin";
+    EXPECT_TRUE(dpu_trace(c)->nexus);
+    for (const std::uint32_t other : {1U, 2U}) {
+        capture::DpuCapture both = c;
+        both.registers[2].value ^= other << 24;
+        EXPECT_FALSE(dpu_trace(both)->nexus);
+    }
     const Buffer bytes = [] {
         // Counters, sync, branch, owner; user data; an Error; the end.
         std::istringstream in(
