@@ -343,6 +343,18 @@ TEST(ByteStream, ABufferToWhichNothingWasWrittenIsRead) {
     EXPECT_FALSE(open_buffer(buffer).has_value());
 }
 
+TEST(ByteStream, OfAPartIsReadInPieces) {
+    const auto file = byte_file_from_memory({0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+    const auto part = open_part(*file, {.offset = 2, .bytes = 5});
+    EXPECT_EQ(part->size(), 5U);
+    Octets piece(3), got;
+    for (std::size_t n = 1; n != 0;
+         got.insert(got.end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(n)))
+        n = part->read(piece).value();
+    EXPECT_EQ(got, (Octets{2, 3, 4, 5, 6}));
+    EXPECT_FALSE(open_part(*file, {.offset = 20, .bytes = 5})->read(piece).has_value());
+}
+
 TEST(ByteStream, MemoryAndReadAll) {
     const Octets bytes = noise(100000);
     EXPECT_EQ(read_all(*from_memory(bytes), 100000).value(), bytes);

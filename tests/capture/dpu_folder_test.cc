@@ -93,6 +93,50 @@ TEST(DpuFolder, OfEitherByteOrder) {
     }
 }
 
+TEST(DpuFolder, AnAbsentFieldStaysAbsent) {
+    const TemporaryFolder folder;
+    DpuCapture written = example(folder.path());
+    written.eonce_counters.reset();
+    ASSERT_TRUE(write_dpu_folder(written, folder.path()));
+    folder.write("vtb.bin", std::string(128, '\0'));
+    folder.write("nexus.bin", std::string("x"));
+    const auto read = read_dpu_folder(folder.path());
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->eonce_classes, written.eonce_classes);
+    EXPECT_EQ(read->eonce_counters, std::nullopt);
+}
+
+TEST(DpuFolder, AFilterNeedsEachOfItsKeys) {
+    const std::vector<std::string> keys{"words=1\n", "DP_TC=0x800\n", "DP_CR=0\n", "DP_RPID=5\n", "DP_RDID=6\n"};
+    for (std::size_t absent = 0; absent <= keys.size(); ++absent) {
+        Texts files;
+        files.ini = "[dpu]\nversion=1\nlayout=WL-1\nbuffer=b\n[filter]\n";
+        for (std::size_t i = 0; i < keys.size(); ++i)
+            if (i != absent) files.ini += keys[i];
+        files.sizes["c/b"] = 64;
+        const auto read = files.read();
+        ASSERT_TRUE(read.has_value());
+        const bool whole = absent == keys.size();
+        EXPECT_EQ(read->filters.size(), whole ? 1U : 0U) << absent;
+        EXPECT_EQ(std::any_of(read->problems.begin(), read->problems.end(),
+                              [](const auto& problem) {
+                                  return problem.message.starts_with("Section [filter] needs words, DP_TC");
+                              }),
+                  !whole)
+            << absent;
+    }
+}
+
+TEST(DpuFolder, ListsAreBounded) {
+    Texts files;
+    files.ini = "[dpu]\nversion=1\nlayout=WL-1\nbuffer=b\n[images]\n";
+    for (unsigned i = 0; i < 65538; ++i) files.ini += "image" + std::to_string(i) + "=i\n";
+    files.sizes["c/b"] = files.sizes["c/i"] = 64;
+    const auto read = files.read();
+    ASSERT_TRUE(read.has_value());
+    EXPECT_EQ(read->images.size(), 65536U);
+}
+
 TEST(DpuFolder, WithoutMostOfIt) {
     Texts files;
     files.ini = "[dpu]\nversion=1\nlayout=WL-1\nbuffer=vtb.bin\n";

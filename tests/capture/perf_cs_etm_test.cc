@@ -475,11 +475,39 @@ TEST_F(Spaces, WhereTheThreadIs) {
     EXPECT_EQ(spaces->thread_of(5, 6), std::nullopt);
 }
 
+TEST_F(Spaces, AThreadHasItsNameAndThatOfItsProcess) {
+    PerfData d;
+    d.tasks = {event(TaskEvent::Kind::comm, 10, nobody, 0), event(TaskEvent::Kind::comm, 10, nobody, 20)};
+    d.tasks[0].name = "first";
+    d.tasks[1].tid = 11;
+    d.tasks[1].name = "worker";
+    make(std::move(d));
+    const auto worker = spaces->task(11, 30);
+    EXPECT_EQ(worker.process, 10U);
+    EXPECT_EQ(worker.name, "worker");
+    EXPECT_EQ(worker.process_name, "first");
+    EXPECT_EQ(spaces->task(10, 30).name, "first");
+    EXPECT_EQ(spaces->task(10, 30).process_name, "first");
+    EXPECT_EQ(spaces->task(12, 30).process, std::nullopt);
+}
+
+TEST_F(Spaces, AFileMappedAgainOverItselfIsOneExtent) {
+    PerfData d;
+    d.mappings = {mapping(1, 0x10000, 0x3000, "/a", 1), mapping(1, 0x11000, 0x1000, "/a", 2, 0x1000)};
+    d.tasks = {event(TaskEvent::Kind::comm, 1, nobody, 0)};
+    make(std::move(d));
+    EXPECT_EQ(at(1, 0x10010, 5, 10), "/a+16");
+    EXPECT_EQ(at(1, 0x11010, 5, 10), "/a+4112");
+    EXPECT_EQ(at(1, 0x12fff, 5, 10), "/a+12287");
+    EXPECT_EQ(at(1, 0x13000, 5, 10), "");
+}
+
 // ---- files
 
-Result<Capture> capture_of(std::vector<std::uint8_t> bytes) {
+Result<Capture> capture_of(std::vector<std::uint8_t> bytes, void (*change)(PerfData&) = nullptr) {
     const std::shared_ptr<const ByteFile> file = byte_file_from_memory(std::move(bytes));
     WM_ASSIGN_OR_RETURN(auto data, read_perf_data(*file));
+    if (change != nullptr) change(data);
     return cs_etm_capture("perf.data", file, std::move(data));
 }
 
@@ -581,6 +609,113 @@ TEST(CsCapture, RawAndFormattedInOneRing) {
     ASSERT_EQ(capture->buffers[1].parts.size(), 1U);
     EXPECT_EQ(capture->buffers[1].parts[0].bytes, 24U);
     EXPECT_EQ(capture->buffers[1].sources, std::vector<std::string>{"cpu0"});
+}
+
+std::string kinds_of(const Capture& capture) {
+    std::string out;
+    for (const Peculiarity& p : capture.peculiarities) out += p.kind + ": " + p.found + "\n";
+    return out;
+}
+
+// Each kind of trace of a ring is one buffer, however often the kinds change.
+TEST(CsCapture, KindsOfTraceThatAlternate) {
+    File f;
+    f.w.auxtrace_info(cs_etm_info({etmv4_block(0)}));
+    f.w.aux({0, 16, 0, {}}, {1, 1, 0, 100, 1});
+    f.w.aux({16, 24, 0x100, {}}, {1, 1, 0, 200, 1});
+    f.w.aux({40, 32, 0, {}}, {1, 1, 0, 300, 1});
+    f.trace(0, 0, std::vector<std::uint8_t>(72));
+    const auto capture = capture_of(f.done());
+    ASSERT_TRUE(capture.has_value());
+    ASSERT_EQ(capture->buffers.size(), 2U);
+    ASSERT_EQ(capture->buffers[0].parts.size(), 2U);
+    EXPECT_EQ(capture->buffers[0].parts[1].bytes, 32U);
+    EXPECT_EQ(capture->buffers[1].parts.size(), 1U);
+    EXPECT_NE(
+        kinds_of(*capture).find("mixed-formats: 1 of 3 AUX ranges are raw trace of one unit, the others CoreSight "
+                                "frames, even within one ring"),
+        std::string::npos)
+        << kinds_of(*capture);
+}
+
+TEST(CsCapture, KindsOfTraceInSeveralRings) {
+    File f;
+    f.w.auxtrace_info(cs_etm_info({etmv4_block(0), etmv4_block(1)}));
+    for (std::uint32_t cpu = 0; cpu < 2; ++cpu) {
+        f.w.aux({0, 16, cpu == 0 ? 0U : 0x100U, {}}, {1, 1, cpu, 100, 1});
+        f.trace(cpu, 0, std::vector<std::uint8_t>(16));
+    }
+    const auto capture = capture_of(f.done());
+    ASSERT_TRUE(capture.has_value());
+    EXPECT_NE(kinds_of(*capture).find("the others CoreSight frames\n"), std::string::npos) << kinds_of(*capture);
+}
+
+TEST(CsCapture, TraceOutsideTheRangesAndRangesWithoutTraceAreSaid) {
+    const auto said = [](std::uint64_t range, std::size_t bytes) {
+        File f;
+        f.w.auxtrace_info(cs_etm_info({etmv4_block(0)}));
+        f.w.aux({0, range, 0, {}}, {1, 1, 0, 100, 1});
+        f.trace(0, 0, std::vector<std::uint8_t>(bytes));
+        const auto capture = capture_of(f.done());
+        EXPECT_TRUE(capture.has_value());
+        EXPECT_EQ(capture->problems.size(), 1U);
+        return capture->problems.empty() ? std::string() : capture->problems[0].message;
+    };
+    EXPECT_TRUE(said(16, 24).starts_with("8 bytes of the trace of CPU 0 are outside the ranges of all AUX records; "))
+        << said(16, 24);
+    EXPECT_TRUE(said(17, 16).starts_with("1 AUX range of CPU 0 lack 1 byte of their trace: ")) << said(17, 16);
+}
+
+TEST(CsCapture, WhyAuxRecordsAreMissing) {
+    const auto said = [](bool damaged) {
+        File f;
+        f.w.auxtrace_info(cs_etm_info({etmv4_block(0)}));
+        // The end of a record in parts that has none: damage of no byte.
+        if (damaged) f.w.record(Type::simpleperf_split_end, 0, {});
+        f.trace(0, 0, std::vector<std::uint8_t>(16));
+        const auto capture = capture_of(f.done());
+        EXPECT_TRUE(capture.has_value());
+        std::string out;
+        for (const Problem& p : capture->problems) out += p.message + "\n";
+        return out;
+    };
+    EXPECT_NE(said(false).find("; they were lost, or the file was filtered. "), std::string::npos) << said(false);
+    EXPECT_NE(said(true).find("; they are in the missing or damaged part. "), std::string::npos) << said(true);
+}
+
+TEST(CsCapture, SaysWhatTheRecorderLeftOut) {
+    File f;
+    f.w.auxtrace_info(cs_etm_info({etmv4_block(0)}));
+    f.w.aux({0, 16, 0, {}}, {1, 1, 0, 100, 1});
+    f.trace(0, 0, std::vector<std::uint8_t>(16));
+    const std::vector<std::uint8_t> bytes = f.done();
+    const auto problem = [&](void (*change)(PerfData&)) {
+        const auto capture = capture_of(bytes, change);
+        EXPECT_TRUE(capture.has_value());
+        return capture->problems.size() == 1 ? capture->problems[0].message : std::string();
+    };
+    EXPECT_EQ(problem([](PerfData&) {}), "");
+    EXPECT_TRUE(problem([](PerfData& d) { d.unfinished = true; }).starts_with("the file was not finished: "));
+    EXPECT_TRUE(problem([](PerfData& d) { d.branch_list = true; }).starts_with("the file has lists of branches, "));
+}
+
+TEST(CsCapture, NamesTheRecorder) {
+    File f;
+    f.w.auxtrace_info(cs_etm_info({etmv4_block(0)}));
+    f.w.aux({0, 16, 0, {}}, {1, 1, 0, 100, 1});
+    f.trace(0, 0, std::vector<std::uint8_t>(16));
+    const std::vector<std::uint8_t> bytes = f.done();
+    const auto perf = capture_of(bytes, [](PerfData& d) {
+        d.version = "6.1";
+        d.index_without_count = true;
+    });
+    EXPECT_TRUE(perf->description.starts_with("recorded by perf 6.1")) << perf->description;
+    const auto simpleperf = capture_of(bytes, [](PerfData& d) {
+        d.version = "6.1";
+        d.simpleperf = true;
+    });
+    EXPECT_TRUE(simpleperf->description.starts_with("recorded by simpleperf")) << simpleperf->description;
+    EXPECT_EQ(simpleperf->description.find("6.1"), std::string::npos) << simpleperf->description;
 }
 
 TEST(CsCapture, CpusWithoutAnIdAreNamed) {

@@ -289,6 +289,13 @@ TEST(PerfData, TheUnitIsThatWhichTheReaderFinds) {
 TEST(PerfData, WhatIsNoneIsRefused) {
     EXPECT_EQ(read({}).error().code, Errc::bad_format);
     EXPECT_EQ(read(std::vector<std::uint8_t>(200, 0xb0)).error().code, Errc::bad_format);
+    // A header that says that it is short, and one that is.
+    auto cut = small_perf_file(PerfWriter::Form::file).bytes;
+    cut[8] = 50;
+    EXPECT_EQ(read(cut).error().code, Errc::bad_format);
+    cut[8] = 104;
+    cut.resize(60);
+    EXPECT_EQ(read(cut).error().code, Errc::bad_format);
     auto swapped = small_perf_file(PerfWriter::Form::file).bytes;
     std::reverse(swapped.begin(), swapped.begin() + 8);
     EXPECT_EQ(read(swapped).error().code, Errc::unsupported);
@@ -302,6 +309,25 @@ TEST(Tasks, DoNotFollowAncestorsForEver) {
     Tasks tasks(data);
     EXPECT_EQ(tasks.thread(1, 10).name, "");
     EXPECT_EQ(tasks.mapping(1, {0}, 10), nullptr);
+}
+
+TEST(Tasks, InheritTheMapsOfAllAncestors) {
+    PerfData data;
+    Mapping mapped;
+    mapped.pid = mapped.tid = 1;
+    mapped.address = {0x1000};
+    mapped.bytes = 0x1000;
+    mapped.protection = 5;
+    mapped.file = "/a";
+    data.mappings = {mapped};
+    for (std::uint32_t pid = 2; pid < 6; ++pid)
+        data.tasks.push_back({TaskEvent::Kind::fork, pid, pid, pid - 1, pid - 1, pid, {}});
+    Tasks tasks(data);
+    for (std::uint32_t pid = 1; pid < 6; ++pid) {
+        const Mapping* const found = tasks.mapping(pid, {0x1800}, 10);
+        ASSERT_NE(found, nullptr) << pid;
+        EXPECT_EQ(found->file, "/a");
+    }
 }
 
 // docs/spec/spe.md, 5.3.
@@ -324,6 +350,12 @@ TEST(SpeInfo, ReadsEachForm) {
     EXPECT_EQ(simpleperf->form, SpeInfo::Form::simpleperf);
     EXPECT_EQ(simpleperf->pmu_type, 9U);
     EXPECT_EQ(simpleperf->cpus.at(4).midr, 0x410fd4d0U);
+    const auto simple_two =
+        spe_info({AuxtraceInfo::arm_spe,
+                  {1, std::uint64_t{9} << 32 | 2, 0, magic, 4, 0x410fd4d0, 1, 2048, magic, 5, 0x410fd490, 0, 4096}});
+    ASSERT_TRUE(simple_two.has_value());
+    EXPECT_EQ(simple_two->cpus.at(4), (SpeCpu{0x410fd4d0, 9, 2048, 0}));
+    EXPECT_EQ(simple_two->cpus.at(5), (SpeCpu{0x410fd490, ~std::uint64_t{0}, 4096, 0}));
     // The number of blocks that the header states, even if another word is different.
     const auto two = spe_info({AuxtraceInfo::arm_spe, {2, 4, 1, 2, magic, 0, 1, 7, magic, 1, 1, 8, magic, 2, 1, 9}});
     ASSERT_TRUE(two.has_value()) << two.error().message;

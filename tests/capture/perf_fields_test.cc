@@ -126,6 +126,31 @@ TEST(PerfFields, EachOfARecordOfTheKernel) {
     EXPECT_EQ(data.count(Type::lost), 1U);
 }
 
+TEST(PerfFields, EachOfAMappingAndOfAFork) {
+    const PerfData data = made({event(10)}, [](PerfWriter& w) {
+        Fields m;
+        m.number(1, 4).number(2, 4).words({0x1000, 0x2000, 0x3000}).number(8, 4).number(9, 4).words({10, 11});
+        m.number(5, 4).number(0x20040112, 4).text("/bin/a", 8);
+        w.record(Type::mmap2, 0, m.bytes, &here);
+        for (const auto kind : {TaskEvent::Kind::fork, TaskEvent::Kind::exit}) w.task({kind, 1, 2, 3, 4, 6, {}}, here);
+    });
+    EXPECT_EQ(said(data), "");
+    ASSERT_EQ(data.mappings.size(), 1U);
+    const Mapping& m = data.mappings[0];
+    EXPECT_EQ(m.pid, 1U);
+    EXPECT_EQ(m.tid, 2U);
+    EXPECT_EQ(m.address.value, 0x1000U);
+    EXPECT_EQ(m.bytes, 0x2000U);
+    EXPECT_EQ(m.file_offset, 0x3000U);
+    EXPECT_EQ(m.protection, 5U);
+    EXPECT_EQ(m.flags, 0x20040112U);
+    EXPECT_FALSE(m.data);
+    EXPECT_EQ(m.file, "/bin/a");
+    ASSERT_EQ(data.tasks.size(), 2U);
+    EXPECT_EQ(data.tasks[0], (TaskEvent{TaskEvent::Kind::fork, 1, 2, 3, 4, 6, {}}));
+    EXPECT_EQ(data.tasks[1].kind, TaskEvent::Kind::exit);
+}
+
 // The identifier at the end selects the event whose trailer it is: the second one has no time.
 TEST(PerfFields, TheTrailerIsThatOfItsEvent) {
     Attr timeless = event(20);
@@ -400,6 +425,32 @@ TEST(PerfSamples, TheStackIsBehindEveryFieldThatTheEventHas) {
         if ((all & bit) != 0) check(least | bit, 0, false);
     for (const std::uint64_t read_format : {1, 2, 4, 8, 16, 31, 23, 24})
         check(least | sample::read, read_format, (read_format & 1) != 0);
+}
+
+// With several events, the identifier selects the sample's.
+TEST(PerfSamples, TheEventIsThatOfTheIdentifier) {
+    Attr one, other;
+    one.sample_type = sample::identifier | sample::branch_stack;
+    one.ids = {10};
+    other.sample_type = one.sample_type | sample::tid;
+    other.ids = {20};
+    const auto samples = [&](std::vector<Attr> attrs) {
+        return made(std::move(attrs), [](PerfWriter& w) {
+            w.record(Type::sample, 2, Fields{}.words({10, 1, 0x10, 0x20, 0}).bytes);
+            w.record(Type::sample, 2, Fields{}.words({20}).number(7, 4).number(8, 4).words({1, 0x30, 0x40, 0}).bytes);
+            w.record(Type::sample, 2, Fields{}.words({99, 1, 0x50, 0x60, 0}).bytes);
+        });
+    };
+    const PerfData two = samples({one, other});
+    EXPECT_EQ(said(two), "");
+    EXPECT_EQ(two.unknown_ids, 1U);
+    ASSERT_EQ(two.branch_samples.size(), 3U);
+    EXPECT_EQ(two.branch_samples[0].event, 0U);
+    EXPECT_EQ(two.branch_samples[1].event, 1U);
+    EXPECT_EQ(two.branch_samples[1].tid, 8U);
+    EXPECT_EQ(two.branch_samples[2].event, 0U);
+    // A file with one event has samples of that event alone.
+    EXPECT_EQ(samples({one}).unknown_ids, 0U);
 }
 
 TEST(PerfSamples, AStackWithoutEntriesOrWithTooManyIsNone) {

@@ -410,6 +410,27 @@ TEST_F(Sigrok, OtherFiles) {
     EXPECT_FALSE(is_session(write(session)));
 }
 
+TEST(UartLine, NeedsTwoDifferentCharacters) {
+    // Forty characters, one after the other, with 10 samples for each bit.
+    const auto speed = [](const std::vector<std::uint8_t>& characters) {
+        std::vector<std::uint64_t> changes;
+        bool high = true;
+        for (unsigned i = 0; i < 40; ++i) {
+            const unsigned bits = characters[i % characters.size()] << 1U | 0x200U;
+            for (unsigned bit = 0; bit < 10; ++bit)
+                if (((bits >> bit & 1U) != 0) != high) {
+                    high = !high;
+                    changes.push_back(10 * (10 * i + bit));
+                }
+        }
+        return uart_speed(changes);
+    };
+    const auto two = speed({0x15, 0x2a});
+    ASSERT_TRUE(two.has_value());
+    EXPECT_NEAR(two->samples_per_bit, 10, 0.2);
+    EXPECT_FALSE(speed({0x15}).has_value());
+}
+
 TEST(UartLine, SpikesAndTheFirstIdleTime) {
     UartLine line(2, 10);
     Octets got;

@@ -282,6 +282,9 @@ TEST(Snapshot, BackslashesOfWindows) {
     const auto capture = files.read();
     EXPECT_EQ(listed(capture->problems), "");
     EXPECT_EQ(capture->dumps[0].file, "s/mem/rom.bin");
+    // A file that is not there keeps its name.
+    files.sizes.erase("s/mem/rom.bin");
+    EXPECT_EQ(files.read()->dumps[0].file, "s/mem\\rom.bin");
 }
 
 // One line for each mistake: the change, and the start of its sentence, with file and line.
