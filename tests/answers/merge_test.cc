@@ -258,6 +258,25 @@ Seeing random_seeing(synthetic::Random& random) {
     return out;
 }
 
+TEST(Merging, EachWayOfABranchIsSeenByItself) {
+    for (const auto& [taken, not_taken] :
+         {std::pair(Seen::executed, Seen::not_observed), std::pair(Seen::not_observed, Seen::executed)}) {
+        Answers a;
+        a.images.emplace_back().name = "app";
+        a.functions.push_back({"f", "", 0, 0x1000, 16});
+        Branch& branch = a.branches.emplace_back();
+        branch.address = 0x1000;
+        branch.function = 0;
+        branch.seen_taken = taken;
+        branch.seen_not_taken = not_taken;
+        const Answers other = a;
+        merge(a, other);
+        ASSERT_EQ(a.branches.size(), 1U);
+        EXPECT_EQ(a.branches[0].seen_taken, taken);
+        EXPECT_EQ(a.branches[0].seen_not_taken, not_taken);
+    }
+}
+
 TEST(Merging, WhatAnInputHidesMayHaveRunUnlisted) {
     synthetic::Random random(1);
     std::size_t doubted = 0;

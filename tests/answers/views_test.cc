@@ -892,6 +892,54 @@ TEST(CallView, LengthsOfSingleCalls) {
     EXPECT_EQ(column(calls_of(a, false, false), "length"), (Texts{"600", "30", "15", "10", "6"}));
 }
 
+/// Calls of these lengths, one after the other.
+Answers calls_in_a_row(const std::vector<std::uint64_t>& lengths) {
+    Answers a = single_calls();
+    a.calls[2].calls = lengths.size();
+    a.timeline.marks.clear();
+    a.timeline.slices = {{0, 20000, 0, 0, 0}};
+    std::uint64_t at = 10;
+    for (const std::uint64_t length : lengths) {
+        a.timeline.slices.push_back({at, at + length, 0, 1, 1});
+        at += length + 10;
+    }
+    return a;
+}
+
+TEST(CallView, PercentilesAreTheLeastLengthsThatSufficeForThem) {
+    std::vector<std::uint64_t> lengths;
+    for (std::uint64_t i = 1; i <= 100; ++i) lengths.push_back(i);
+    for (const auto& [name, length] : {std::pair("median", 50), {"p95", 95}, {"p99", 99}, {"most", 100}})
+        EXPECT_EQ(sums_of(calls_of(calls_in_a_row(lengths), true, true), "durations").at(name),
+                  static_cast<std::uint64_t>(length))
+            << name;
+    lengths.push_back(101);
+    EXPECT_EQ(sums_of(calls_of(calls_in_a_row(lengths), true, true), "durations").at("median"), 51U);
+    EXPECT_EQ(sums_of(calls_of(calls_in_a_row({7}), true, true), "durations").at("p99"), 7U);
+}
+
+// If lengths differ by more than a factor of 16, widths double from bar to bar.
+TEST(CallView, BarsOfVeryDifferentLengths) {
+    using Bars = std::map<std::string, std::uint64_t>;
+    const auto bars = [](const std::vector<std::uint64_t>& lengths) {
+        return sums_of(calls_of(calls_in_a_row(lengths), true, true), "histogram");
+    };
+    EXPECT_EQ(bars({1, 2, 3, 100}), (Bars{{"1", 1}, {"2", 2}, {"4", 0}, {"8", 0}, {"16", 0}, {"32", 0}, {"64", 1}}));
+    EXPECT_EQ(bars({0, 1, 17}), (Bars{{"0", 1}, {"1", 1}, {"2", 0}, {"4", 0}, {"8", 0}, {"16", 1}}));
+    EXPECT_EQ(bars({5, 5}), (Bars{{"5", 2}}));
+}
+
+TEST(CallView, AFunctionWithoutAKnownCallerMayHaveBegunBeforeTheTrace) {
+    Answers a = single_calls();
+    using Kind = CallNode::Kind;
+    a.timeline.marks.clear();
+    a.timeline.slices = {{0, 50, 0, 1, 0}, {50, 100, 0, 0, 0}};
+    a.calls = {{none, none, Kind::root, 0, {}}, {0, 1, Kind::call, 1, {}}, {0, 0, Kind::call, 1, {}}};
+    EXPECT_EQ(column(calls_of(a, true, true), "bound"), Texts{"exact"});
+    a.calls[1].kind = Kind::unsynchronised;
+    EXPECT_EQ(column(calls_of(a, true, true), "bound"), Texts{"at least"});
+}
+
 TEST(CallView, SaysWhatItCannotKnow) {
     Answers a = single_calls();
     a.timeline.resolution = 16;
