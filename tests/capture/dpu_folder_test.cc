@@ -106,6 +106,34 @@ TEST(DpuFolder, AnAbsentFieldStaysAbsent) {
     EXPECT_EQ(read->eonce_counters, std::nullopt);
 }
 
+TEST(DpuFolder, TheSizeOfABufferIsThatOfItsRegistersUnlessOneAddressReceivesAll) {
+    const auto complains = [](const std::string& control, std::uint64_t bytes) {
+        Texts files;
+        files.ini = "[dpu]\nversion=1\nlayout=WL-1\nbuffer=b\n[registers]\nDP_TC=" + control +
+                    "\nDP_TSA=0x20000000\nDP_TEA=0x20000060\n";
+        files.sizes["c/b"] = bytes;
+        const auto read = files.read();
+        EXPECT_TRUE(read.has_value());
+        return std::any_of(read->problems.begin(), read->problems.end(), [](const auto& problem) {
+            return problem.message.find("but the buffer from DP_TSA to DP_TEA has 128") != std::string::npos;
+        });
+    };
+    EXPECT_TRUE(complains("0x00200085", 127));
+    EXPECT_FALSE(complains("0x00200085", 128));
+    EXPECT_TRUE(complains("0x00200085", 129));
+    EXPECT_FALSE(complains("0x00200185", 127));
+    EXPECT_TRUE(complains("0x00200385", 127));
+}
+
+TEST(DpuFolder, NamesThatAnIniFileCannotHoldAreRefused) {
+    const TemporaryFolder folder;
+    for (const char* name : {"A=B", "[A"}) {
+        DpuCapture written = example(folder.path());
+        written.registers.push_back({name, 1});
+        EXPECT_FALSE(write_dpu_folder(written, folder.path())) << name;
+    }
+}
+
 TEST(DpuFolder, AFilterNeedsEachOfItsKeys) {
     const std::vector<std::string> keys{"words=1\n", "DP_TC=0x800\n", "DP_CR=0\n", "DP_RPID=5\n", "DP_RDID=6\n"};
     for (std::size_t absent = 0; absent <= keys.size(); ++absent) {
@@ -135,6 +163,11 @@ TEST(DpuFolder, ListsAreBounded) {
     const auto read = files.read();
     ASSERT_TRUE(read.has_value());
     EXPECT_EQ(read->images.size(), 65536U);
+    files.ini = "[dpu]\nversion=1\nlayout=WL-1\nbuffer=b\n";
+    for (unsigned i = 0; i < 65538; ++i) files.ini += "[period" + std::to_string(i) + "]\nDP_TW=0\nDP_TC=1\n";
+    const auto periods = files.read();
+    ASSERT_TRUE(periods.has_value());
+    EXPECT_EQ(periods->periods.size(), 65536U);
 }
 
 TEST(DpuFolder, WithoutMostOfIt) {

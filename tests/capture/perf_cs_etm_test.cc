@@ -194,6 +194,7 @@ TEST(CsRings, RangesLieInChunks) {
     ASSERT_EQ(ranges[0].parts.size(), 1U);
     EXPECT_EQ(ranges[0].parts[0].offset, 1000U);
     EXPECT_EQ(ranges[0].parts[0].bytes, 32U);
+    EXPECT_EQ(ranges[0].parts[0].from, 0U);
     EXPECT_FALSE(ranges[0].raw);
     ASSERT_EQ(ranges[1].parts.size(), 2U) << "it lies in two AUXTRACE records";
     EXPECT_TRUE(ranges[1].raw);
@@ -543,6 +544,8 @@ TEST(CsCapture, IdsOfTheKernelReplaceThoseOfTheMetadata) {
     ASSERT_EQ(capture->cores.size(), 1U);
     EXPECT_EQ(capture->cores[0].name, capture->sources[0].core);
     EXPECT_EQ(capture->cores[0].type, "ARM-AA64");
+    EXPECT_EQ(capture->sources[0].core_type, "ARM-AA64");
+    EXPECT_EQ(capture->sources[0].type, "ETM4.2");
     EXPECT_NE(capture->description.find("the unit of CPU 0 wrote no trace"), std::string::npos);
     ASSERT_NE(capture->sources[0].find_register("TRCTRACEIDR"), nullptr);
     EXPECT_EQ(capture->sources[0].find_register("TRCTRACEIDR")->value, 0x33U);
@@ -697,6 +700,19 @@ TEST(CsCapture, SaysWhatTheRecorderLeftOut) {
     EXPECT_EQ(problem([](PerfData&) {}), "");
     EXPECT_TRUE(problem([](PerfData& d) { d.unfinished = true; }).starts_with("the file was not finished: "));
     EXPECT_TRUE(problem([](PerfData& d) { d.branch_list = true; }).starts_with("the file has lists of branches, "));
+}
+
+TEST(CsCapture, SaysHowThreadsAreIdentified) {
+    const auto described = [](std::uint64_t configuration) {
+        File f;
+        f.w.auxtrace_info(cs_etm_info({etmv4_block(0, configuration)}));
+        f.w.aux({0, 16, 0, {}}, {1, 1, 0, 100, 1});
+        f.trace(0, 0, std::vector<std::uint8_t>(16));
+        return capture_of(f.done())->description;
+    };
+    EXPECT_NE(described(0).find("; the trace does not identify threads"), std::string::npos) << described(0);
+    EXPECT_NE(described(0x40).find("; threads are identified by context ID"), std::string::npos) << described(0x40);
+    EXPECT_NE(described(0x8080).find("; threads are identified by VMID"), std::string::npos) << described(0x8080);
 }
 
 TEST(CsCapture, NamesTheRecorder) {

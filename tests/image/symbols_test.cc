@@ -72,6 +72,8 @@ TEST(Symbols, WhatNoSymbolHoldsGoesByWhatComesBefore) {
     EXPECT_EQ(symbols.text(Address{0x4020}), "[no file]+0x20?");
     EXPECT_EQ(symbols.text(Address{0x3000}), "");
     EXPECT_EQ(symbols.area(Address{0x1fff})->name, "one.so");
+    EXPECT_EQ(symbols.area(Address{0x1fff})->first, Address{0x1000});
+    EXPECT_EQ(symbols.area(Address{0x1fff})->bytes, 0x1000U);
     EXPECT_EQ(symbols.area(Address{0x1fff})->file, "/lib/one.so");
     EXPECT_FALSE(symbols.area(Address{0xfff}));
     EXPECT_FALSE(symbols.area(Address{0x5000}));
@@ -114,6 +116,23 @@ TEST(Symbols, OneAddressSeveralNames) {
     EXPECT_EQ(at(symbols, 15), "object+f");
     EXPECT_EQ(at(symbols, 16), "-");
     EXPECT_EQ(symbols.address_of("alias"), Address{0});
+}
+
+TEST(Symbols, AFunctionIsCalledByItsNameWithoutParameters) {
+    Symbols symbols;
+    symbols.add("_Z1fi", Address{0x100}, 0x10, SymbolKind::function);
+    symbols.add("_Z1gi", Address{0x200}, 0x10, SymbolKind::function);
+    symbols.add("_Z1gv", Address{0x300}, 0x10, SymbolKind::function);
+    symbols.add("_Z2hhi", Address{0x400}, 0x10, SymbolKind::function);
+    symbols.add("_Z3thei", Address{0x500}, 0x10, SymbolKind::object);
+    EXPECT_EQ(symbols.function_called("f"), Address{0x100});
+    EXPECT_EQ(symbols.function_called("f(int)"), Address{0x100});
+    EXPECT_EQ(symbols.function_called("_Z1fi"), Address{0x100});
+    EXPECT_EQ(symbols.function_called("g"), std::nullopt) << "two have that name";
+    EXPECT_EQ(symbols.function_called("h"), std::nullopt);
+    EXPECT_EQ(symbols.function_called("the"), std::nullopt) << "it is no function";
+    symbols.add("_Z1fj", Address{0x100}, 0x10, SymbolKind::function);
+    EXPECT_EQ(symbols.function_called("f"), Address{0x100}) << "two names of one function";
 }
 
 TEST(Symbols, TopOfTheAddressSpace) {
@@ -226,6 +245,8 @@ TEST(SymbolsElf, ArmWithThumbBitsAndMappingSymbols) {
         EXPECT_EQ(symbols.find(Address{0x8004})->symbol.isa, isa::Isa::a32);
         EXPECT_EQ(symbols.address_of("thumb"), Address{0x8008});
         EXPECT_EQ(at(symbols, 0x8010), "-");
+        EXPECT_EQ(symbols.find(Address{0x8011})->symbol.kind, SymbolKind::object);
+        EXPECT_EQ(symbols.find(Address{0x8004})->symbol.kind, SymbolKind::function);
         EXPECT_EQ(at(symbols, 0x8011), "table+0");  // an object at an odd address is no Thumb code
         EXPECT_EQ(at(symbols, 0x802f), "tail+f");
         EXPECT_EQ(at(symbols, 0x8031), "$dollar+1");

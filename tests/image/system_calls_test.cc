@@ -101,6 +101,7 @@ TEST(SystemCalls, TheNumberIsTheConstantInR7) {
     EXPECT_EQ(a32({0xe3a07005, svc_a32}), 5U);
     EXPECT_EQ(a32({0xe3007142, svc_a32}), 0x142U) << "movw";
     EXPECT_EQ(a32({0xe3a07e19, svc_a32}), 0x190U) << "a rotated constant";
+    EXPECT_EQ(a32({0xe3a07104, svc_a32}), 1U) << "one rotated by two bits";
     EXPECT_EQ(a32({0x03a07005, svc_a32}), std::nullopt) << "moveq";
     EXPECT_EQ(a32({0xe3a07005, 0xe1a07000, svc_a32}), std::nullopt) << "mov r7, r0";
     EXPECT_EQ(a32({0xe3a07005, 0x0f000000}), std::nullopt) << "svceq";
