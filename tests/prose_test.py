@@ -44,7 +44,7 @@ def count(root):
     files, places = 0, {}
     for side in ("include", "src"):
         for path in sorted((root / side).rglob("*")):
-            if path.suffix not in (".h", ".cc"):
+            if path.suffix not in (".h", ".cc", ".txt"):
                 continue
             files += 1
             parts = path.relative_to(root).parts

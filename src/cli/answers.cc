@@ -7,47 +7,17 @@
 
 namespace waymark::cli {
 
-void add_timestamp_hz(CLI::App& command, AnswersOptions& options) {
-    command
-        .add_option("--timestamp-hz", options.timestamp_hz,
-                    "Frequency of the trace's timestamps in Hz (suffixes K, M, G); the timeline is then "
-                    "in nanoseconds. Default: the value in the snapshot")
+void add_timestamp_hz(const Command& command, AnswersOptions& options) {
+    command.option("--timestamp-hz", options.timestamp_hz)
         ->option_text("HZ")
-        ->transform(CLI::AsNumberWithUnit(std::map<std::string, std::uint64_t>{{"hz", 1},
-                                                                               {"k", 1000},
-                                                                               {"khz", 1000},
-                                                                               {"m", 1000000},
-                                                                               {"mhz", 1000000},
-                                                                               {"g", 1000000000},
-                                                                               {"ghz", 1000000000}},
-                                          CLI::AsNumberWithUnit::CASE_INSENSITIVE))
-        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000'000'000}));
-}
-
-void add_kallsyms(CLI::App& command, std::string& file) {
-    command.add_option("--kallsyms", file, "A copy of the recorded machine's /proc/kallsyms")
-        ->type_name("FILE")
-        ->group("Names");
-}
-
-void add_branch_list_version(CLI::App& command, std::string& version) {
-    command
-        .add_option("--branch-list-version", version,
-                    "branch-list: 1 writes a header with a version, for newer simpleperf; 1z the same with compressed "
-                    "messages; 0 "
-                    "one message, which every simpleperf reads (default)")
-        ->type_name("N")
-        ->transform(one_of({"0", "1", "1z"}));
-}
-
-void add_autofdo_addresses(CLI::App& command, std::string& addresses) {
-    command
-        .add_option(
-            "--autofdo-addresses", addresses,
-            "AutoFDO text: offsets in the file, as simpleperf and newer create_llvm_prof have them (default), or "
-            "loaded, counted from where the file begins in memory, as create_llvm_prof 0.19 (Debian's) does")
-        ->type_name("RULE")
-        ->transform(one_of({"offsets", "loaded"}));
+        ->transform(with_unit({{"hz", 1},
+                               {"k", 1000},
+                               {"khz", 1000},
+                               {"m", 1000000},
+                               {"mhz", 1000000},
+                               {"g", 1000000000},
+                               {"ghz", 1000000000}}))
+        ->check(range(std::uint64_t{1}, std::uint64_t{100'000'000'000}));
 }
 
 exports::BranchListVersion branch_list_version(const std::string& version) {

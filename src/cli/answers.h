@@ -20,18 +20,11 @@ struct AnswersOptions : pipeline::FlowAnswersOptions {
 };
 
 /// Adds the option for the rate of timestamps.
-void add_timestamp_hz(CLI::App& command, AnswersOptions& options);
-
-/// Adds the options that name the kernel's symbols.
-void add_kallsyms(CLI::App& command, std::string& file);
+void add_timestamp_hz(const Command& command, AnswersOptions& options);
 
 /// Adds --threshold, --threshold-each and --threshold-count: limits of growth between two captures.
-void add_thresholds(CLI::App& command, answers::DiffOptions& options);
+void add_thresholds(const Command& command, answers::DiffOptions& options);
 
-/// Adds the option for the version of a branch list.
-void add_branch_list_version(CLI::App& command, std::string& version);
-/// Adds --autofdo-addresses: `offsets`, `loaded` or empty.
-void add_autofdo_addresses(CLI::App& command, std::string& addresses);
 /// The version that was given; if empty, the version that every simpleperf reads.
 [[nodiscard]] exports::BranchListVersion branch_list_version(const std::string& version);
 

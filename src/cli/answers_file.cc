@@ -70,29 +70,17 @@ Result<Answers> answers_of_file(const AnswersOptions& options) {
     return read;
 }
 
-Run add_answers(CLI::App& app) {
-    CLI::App& command = *app.add_subcommand("answers", "Write what a capture shows to one file for other commands");
+Run add_answers(const Command& app) {
+    const Command command = app.add("answers");
     auto options = std::make_shared<WriteOptions>();
     AnswersOptions& answers = options->answers;
     answers.input.add_to(command);
     answers.input.selection.add_to(command);
     command.get_option("--output")->required()->description("The answers file to write; - is standard output");
-    command.add_flag("--only-ranges", options->only_ranges,
-                     "Only the exact tables of ranges and branches by build ID: what compiler profiles need");
-    add_jobs(command, answers.jobs)->check(CLI::Range(0U, 256U));
+    command.flag("--only-ranges", options->only_ranges);
+    command.option("--jobs", answers.jobs)->check(range(0U, 256U));
     add_timestamp_hz(command, answers);
-    add_kallsyms(command, answers.kallsyms);
-    command.footer(
-        "The file contains functions, calls, coverage, branches, loops, exceptions, the timeline, and exact tables of\n"
-        "ranges and branches by build ID, but not the trace. profile, coverage, branches, loops, exceptions, diff, "
-        "report,\nexport and pgo read it like a capture; info, doctor, packets and flow need the capture itself. "
-        "waymark merge\nadds up several files. docs/answers-file.md describes the format.\n"
-        "\n"
-        "  waymark answers out --symbols program -o monday.answers\n"
-        "  waymark profile monday.answers\n"
-        "\n"
-        "Exit status: 0 written; 1 nothing could be decoded; 2 usage; 3 the capture cannot be read completely\n"
-        "(what was read is written), or the output cannot be written.\n");
+    command.option("--kallsyms", answers.kallsyms);
     return [options] { return write(*options); };
 }
 

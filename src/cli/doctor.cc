@@ -536,49 +536,19 @@ ExitStatus run_bare_info(const InputOptions& input, const std::string& format) {
     return nothing;
 }
 
-Run add_doctor(CLI::App& app) {
+Run add_doctor(const Command& app) {
     auto options = std::make_shared<DoctorOptions>();
-    CLI::App& command = *app.add_subcommand(
-        "doctor", "Identify a dump of unknown origin; find what is wrong with a capture, and how to correct it");
-    command
-        .add_option("CAPTURE", options->captures,
-                    "A snapshot folder, a DPU folder, a perf.data file; or bare trace files of unknown format (.gz "
-                    "and .zst too; - is standard input)")
-        ->required();
-    command
-        .add_option(
-            "--image", options->images,
-            "Program that may have run: an ELF file or a raw dump, with or without the address. May be repeated; "
-            "each is checked separately")
-        ->type_name("FILE[@ADDRESS]")
-        ->take_all();
-    command.add_option("--symbols", options->names.symbols, "ELF file to take names from. May be repeated")
-        ->type_name("FILE")
-        ->take_all();
+    const Command command = app.add("doctor");
+    command.option("CAPTURE", options->captures);
+    command.option("--image", options->images);
+    command.option("--symbols", options->names.symbols);
     options->names.add_folders_to(command);
-    add_kallsyms(command, options->names.kallsyms);
-    command
-        .add_option("--write-snapshot", options->snapshot,
-                    "Write a snapshot folder with the inferred description, trace and images, for waymark flow")
-        ->type_name("DIR")
-        ->check(not_empty());
-    command.add_option("--sample", options->sample_mib, "Examine at most this many MiB of each buffer")
-        ->type_name("MIB")
-        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1024}))
-        ->capture_default_str();
-    command.add_flag("--strict", options->strict,
-                     "Exit with status 1 if there is an error, or a warning other than of missing names");
-    add_format(command, options->format, "text: for reading; tsv (findings), json: for programs");
-    add_output(command, options->output);
-    command.footer(
-        "Of a buffer larger than --sample, 16 pieces are examined, spread from its beginning to its end.\n"
-        "\n"
-        "  waymark doctor etb.bin --image vmlinux --image old/vmlinux\n"
-        "  waymark doctor etb.bin --image kernel.bin --write-snapshot snapshot\n"
-        "  waymark doctor CAPTURE --strict\n"
-        "\n"
-        "Exit status: 0 diagnosed; 1 nothing to diagnose, or an error or warning was found under --strict; 2 usage;\n"
-        "3 the capture cannot be read completely, or the output cannot be written.\n");
+    command.option("--kallsyms", options->names.kallsyms);
+    command.option("--write-snapshot", options->snapshot);
+    command.option("--sample", options->sample_mib)->check(range(std::uint64_t{1}, std::uint64_t{1024}));
+    command.flag("--strict", options->strict);
+    command.option("--format", options->format);
+    command.option("--output", options->output);
     return [options] { return run_doctor(*options); };
 }
 

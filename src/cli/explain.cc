@@ -518,53 +518,14 @@ ExitStatus explain(const UnitExplainOptions& options) {
 
 }  // namespace
 
-Run add_explain(CLI::App& app) {
+Run add_explain(const Command& app) {
     auto options = std::make_shared<UnitExplainOptions>();
-    CLI::App& command =
-        *app.add_subcommand("explain", "Explain from its registers why a trace unit traces what it does, or nothing");
-    command
-        .add_option(
-            "WHAT", options->arguments,
-            "A capture; a file of registers (- is standard input); a register or one of its fields with a value, "
-            "TRCVICTLR=0x201 or TRCVICTLR.SSSTATUS=1; or the name of one")
-        ->take_all();
-    command
-        .add_option("--core", options->core,
-                    "Type of the traced core, such as Cortex-M33: of an M-profile core, levels are modes")
-        ->type_name("NAME");
-    command.add_flag("--no-cost", options->no_cost,
-                     "Of a capture: do not read the trace to measure what an instruction, sample or entry takes");
-    add_format(command, options->format, "text: for reading; json: for programs", {"text", "json"});
-    add_output(command, options->output);
-    command.footer(
-        "Of a register's name alone it shows what the register and its fields are for; docs/registers/ has all of "
-        "them.\n"
-        "Of values it shows whether a trace unit traces, and if not, each field that prevents it and what to\nwrite "
-        "instead; at which exception levels; what it depends on, such as ranges, events, and start and stop "
-        "points;\nwhat is in the trace; and of a capture, what it took in bytes. Only registers that are given are "
-        "judged; the\nothers are listed.\n"
-        "\n"
-        "A file of registers has lines 'NAME VALUE' or 'NAME.FIELD VALUE', as 'waymark record --registers' takes "
-        "them, or\nis what 'grep . /sys/bus/coresight/devices/etm0/mgmt/*' printed, or the ini file of a trace source "
-        "or "
-        "trace buffer\nin a snapshot folder. A register on the command line overrides that of a file, and a later one "
-        "an "
-        "earlier one.\n"
-        "\n"
-        "  waymark explain TRCVICTLR\n"
-        "  waymark explain TRCPRGCTLR=1 TRCVICTLR=0x1 TRCCONFIGR=0x1811\n"
-        "  waymark explain registers.txt --core Cortex-M33\n"
-        "  waymark explain out/\n"
-        "  waymark explain PMSCR_EL1=0x6b PMBLIMITR_EL1=0x80001\n"
-        "  waymark explain dpu-program.txt\n"
-        "\n"
-        "'waymark spe explain' has more for SPE: its versions, who owns the buffer, and which accesses trap. 'waymark "
-        "dpu\nprogram' lists what a program of registers does, write by write.\n"
-        "\n"
-        "Exit status: 0 with these values something is traced, at least in part, or only names were given; 1 nothing "
-        "is\ntraced: a source is stopped, or the trace buffer behind it; 2 a register, field or value that does not "
-        "exist, or other\nusage; 3 a file cannot be read, or the output cannot be written; 4 it cannot be said: "
-        "registers that decide it were not\ngiven. In JSON the same is 'tracing' of each unit: yes, no, not known.\n");
+    const Command command = app.add("explain");
+    command.option("WHAT", options->arguments);
+    command.option("--core", options->core);
+    command.flag("--no-cost", options->no_cost);
+    command.option("--format", options->format);
+    command.option("--output", options->output);
     return [options] { return explain(*options); };
 }
 

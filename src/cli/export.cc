@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <memory>
 
@@ -63,20 +64,19 @@ ExitStatus fail_export(const Error& error) {
     return nothing;
 }
 
-/// For CLI::Option::transform(): `200K` becomes a number of bytes; 0 is refused.
-CLI::Validator byte_count() {
-    return {[](std::string& text) {
-                const std::string given = text;
-                std::string wrong;
-                try {
-                    wrong = CLI::AsSizeValue(false)(text);
-                } catch (const CLI::Error& error) {
-                    wrong = error.what();
-                }
-                if (wrong.empty() && text != "0" && given.front() != '-') return std::string();
-                return fmt::format("'{}' is not a number of bytes; give one such as 200000, 500K or 3M", given);
-            },
-            ""};
+/// For Option::transform: `200K` becomes a number of bytes; 0 is refused.
+Check byte_count() {
+    return {[sizes = with_size_unit(false)](std::string& text) {
+        const std::string given = text;
+        std::string wrong;
+        try {
+            wrong = sizes.wrong(text);
+        } catch (const std::exception& error) {
+            wrong = error.what();
+        }
+        if (wrong.empty() && text != "0" && given.front() != '-') return std::string();
+        return fmt::format("'{}' is not a number of bytes; give one such as 200000, 500K or 3M", given);
+    }};
 }
 
 class ExportCommand {
@@ -305,8 +305,8 @@ private:
 
 }  // namespace
 
-Run add_export(CLI::App& app) {
-    CLI::App& command = *app.add_subcommand("export", "Write files for other programs: viewers, compilers, databases");
+Run add_export(const Command& app) {
+    const Command command = app.add("export");
     auto options = std::make_shared<ExportOptions>();
     options->answers.input.add_to(command);
     options->answers.input.selection.add_to(command);
@@ -316,69 +316,34 @@ Run add_export(CLI::App& app) {
     std::vector<std::string> names;
     for (const exports::Format& f : exports::formats()) names.emplace_back(f.name);
     names.emplace_back(exports::old_name_of_llvm_profile);
-    command.add_option("--to", options->format, "The format, see below")->type_name("FORMAT")->transform(one_of(names));
+    command.option("--to", options->format)->transform(one_of(names));
     // Users try this name from other commands here too.
     command
-        .add_option_function<std::string>(
+        .add_function(
             "--format",
             [](const std::string& format) {
-                throw CLI::ValidationError("--format", fmt::format("say --to {}: this is how waymark export takes the "
-                                                                   "format",
-                                                                   format));
-            })
+                refuse_value("--format",
+                             fmt::format("say --to {}: this is how waymark export takes the format", format));
+            },
+            "")
         ->group("");
-    command
-        .add_option("--metric", options->metric,
-                    "Metric that is shown, or shown first; default: the first of the capture")
-        ->type_name("NAME");
-    command
-        .add_option("--max-size", options->max_bytes,
-                    "perfetto, firefox, speedscope: maximum size of the file (suffixes K, M, G); shorter slices "
-                    "are merged or left out. Default for perfetto: three times the size of the trace")
-        ->type_name("BYTES")
-        ->transform(byte_count());
+    command.option("--metric", options->metric);
+    command.option("--max-size", options->max_bytes)->transform(byte_count());
     add_timestamp_hz(command, options->answers);
-    command.add_option("--table", options->table, "csv, jsonl: only this table")->type_name("NAME");
-    command
-        .add_option(
-            "--of-image", options->of_image,
-            "bolt, autofdo-text, profgen: the program or library it is for, by name or build ID; the program itself "
-            "if not given")
-        ->type_name("NAME");
-    command.add_flag("--bolt-traces", options->bolt_traces,
-                     "bolt: T and R lines, a branch with the range behind it, which BOLT of LLVM 20 and later reads");
-    add_branch_list_version(command, options->list_version);
-    add_autofdo_addresses(command, options->autofdo_addresses);
-    const auto of_coverage = [&](const char* name, std::vector<std::string>& value, const char* type,
-                                 const char* help) {
-        command.add_option(name, value, help)->type_name(type)->check(not_empty())->allow_extra_args(false)->take_all();
-    };
-    of_coverage("--only", options->coverage.only, "NAME",
-                "lcov, cobertura: only this source file (p.c, src/p.c), folder (src/), function or image; * and ? are "
-                "wildcards. Without this and --source-root, headers of libraries are left out. May be repeated");
+    command.option("--table", options->table);
+    command.option("--of-image", options->of_image);
+    command.flag("--bolt-traces", options->bolt_traces);
+    command.option("--branch-list-version", options->list_version);
+    command.option("--autofdo-addresses", options->autofdo_addresses);
+    command.option("--only", options->coverage.only);
     add_code(command, options->coverage.code, "lcov, cobertura: ");
-    of_coverage("--source-root", options->coverage.source_roots, "DIR",
-                "lcov, cobertura: only source files below this folder; cobertura names them relative to it. May be "
-                "repeated");
-    of_coverage("--path-prefix", options->prefixes, "OLD=NEW",
-                "lcov, cobertura: paths of source files that begin with OLD begin with NEW, as where a program was "
-                "built on another machine. May be repeated");
-    command.add_flag("--lcov-end-lines", options->coverage.end_lines,
-                     "lcov: functions have their last line, too; for lcov 2.0 and later, not for 1.16");
-    add_jobs(command, options->answers.jobs)->check(CLI::Range(0U, 256U));
-    add_kallsyms(command, options->answers.kallsyms);
-    command.add_flag("--list", options->list, "Show the formats, what opens them and what they need");
-    command.footer(
-        "Formats:\n" + format_list() +
-        "\nA file is written completely or not at all. If the capture lacks something, this is reported; if the format "
-        "needs it,\nnothing is written.\n"
-        "\nExamples:\n"
-        "  waymark export out --symbols program --to perfetto -o out.pftrace\n"
-        "  waymark export out --symbols program --to lcov -o out.info && genhtml -o html out.info\n"
-        "  waymark export out --to folded | flamegraph.pl > out.svg\n"
-        "  waymark export out --to sqlite -o out.sqlite && waymark query out.sqlite\n"
-        "\nExit status: 0 written; 1 the capture lacks what the format needs; 2 usage; 3 the capture "
-        "cannot\nbe read completely (what was read is written), or the output cannot be written.\n");
+    command.option("--source-root", options->coverage.source_roots);
+    command.option("--path-prefix", options->prefixes);
+    command.flag("--lcov-end-lines", options->coverage.end_lines);
+    command.option("--jobs", options->answers.jobs)->check(range(0U, 256U));
+    command.option("--kallsyms", options->answers.kallsyms);
+    command.flag("--list", options->list);
+    command.fill_footer("formats", format_list());
     return [options] { return ExportCommand(*options).run(); };
 }
 

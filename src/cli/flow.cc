@@ -388,40 +388,19 @@ private:
 
 }  // namespace
 
-Run add_flow(CLI::App& app) {
+Run add_flow(const Command& app) {
     auto options = std::make_shared<FlowOptions>();
-    CLI::App& command =
-        *app.add_subcommand("flow", "The code that ran: ranges of instructions, exceptions, context changes, gaps");
+    const Command command = app.add("flow");
     options->input.add_to(command);
     options->input.selection.add_to(command);
-    add_kallsyms(command, options->input.kallsyms);
-    command
-        .add_option("--format", options->format,
-                    "text: for reading; tsv, json (a JSON object per line): for programs; summary: counts and a hash "
-                    "of the ranges; calls: who "
-                    "called whom")
-        ->type_name("FORMAT")
-        ->transform(one_of({"text", "tsv", "json", "summary", "calls"}))
-        ->capture_default_str();
-    command
-        .add_option("--limit", options->limit,
-                    "text: maximum number of lines; calls: of rows, the most costly ones. 0: all. Default: all; on a "
-                    "terminal 1000 lines, 100 rows")
-        ->type_name("N")
-        ->check(not_negative());
-    command.add_flag("--disassemble", options->disassemble, "text: show the instructions of each range");
-    add_jobs(command, options->jobs)->check(CLI::Range(0U, 256U));
-    command.add_flag("--strict", options->strict, "Exit with 1 if anything was lost or contradicts the image");
-    command.add_flag("--recover", options->recover,
-                     "Also show what ran before the first A-sync, where only one path through the program matches the "
-                     "packets (on one thread)");
-    command.add_flag("--reference-decoder", options->reference,
-                     "Decode with the step-by-step reference decoder (slower, same result)");
-    command.footer(
-        "Examples:\n"
-        "  waymark flow CAPTURE --image vmlinux --format summary\n"
-        "  waymark flow CAPTURE --source 0x13 --disassemble | less\n"
-        "  waymark flow dump.bin --protocol ptm1.1 --etmcr 0x10001000 --image firmware.elf\n");
+    command.option("--kallsyms", options->input.kallsyms);
+    command.option("--format", options->format);
+    command.option("--limit", options->limit);
+    command.flag("--disassemble", options->disassemble);
+    command.option("--jobs", options->jobs)->check(range(0U, 256U));
+    command.flag("--strict", options->strict);
+    command.flag("--recover", options->recover);
+    command.flag("--reference-decoder", options->reference);
     return [options] { return FlowCommand(*options).run(); };
 }
 

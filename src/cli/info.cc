@@ -361,10 +361,9 @@ void print_info_for_programs(Output& out, const ordered_json& info, const std::s
     print_tsv(out, info, "");
 }
 
-Run add_info(CLI::App& app) {
+Run add_info(const Command& app) {
     auto options = std::make_shared<InfoOptions>();
-    CLI::App& command =
-        *app.add_subcommand("info", "Contents of a capture: sources, configuration, sizes, memory, problems");
+    const Command command = app.add("info");
     options->input.add_to(command);
     std::vector<std::string_view> units;
     for (const pipeline::Protocol* protocol : pipeline::protocols())
@@ -378,20 +377,9 @@ Run add_info(CLI::App& app) {
         "(.gz, .zst); - is standard input. What a "
         "bare buffer contains is inferred from its bytes, unless --protocol is given",
         fmt::format("{} or {}", fmt::join(units, ", "), last)));
-    add_format(command, options->format, "text: for reading; tsv (item, value), json: for programs");
-    command.add_flag("--details", options->details,
-                     "The fields of all registers, and each region of memory. JSON and TSV always have them");
-    command
-        .add_option("--sample", options->sample_mib,
-                    "Of a perf.data file with more trace, count the packets of this many MiB, from the beginning of "
-                    "each buffer on; 0: all")
-        ->type_name("MIB")
-        ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 30))
-        ->capture_default_str();
-    command.footer(
-        "Example:\n"
-        "  waymark info CAPTURE\n"
-        "  waymark info CAPTURE --details\n");
+    command.option("--format", options->format);
+    command.flag("--details", options->details);
+    command.option("--sample", options->sample_mib)->check(range(std::uint64_t{0}, std::uint64_t{1} << 30));
     return [options] { return run_info(*options); };
 }
 

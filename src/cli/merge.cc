@@ -107,24 +107,11 @@ ExitStatus merge(MergeOptions options) {
 
 }  // namespace
 
-Run add_merge(CLI::App& app) {
-    CLI::App& command = *app.add_subcommand("merge", "Add up several answers files into one");
+Run add_merge(const Command& app) {
+    const Command command = app.add("merge");
     auto options = std::make_shared<MergeOptions>();
-    command.add_option("FILES", options->files, "Answers files, of waymark answers or waymark merge")
-        ->required()
-        ->type_name("");
-    add_output(command, options->output, "The answers file to write; - is standard output")->required();
-    command.footer(
-        "The files may come from any number of captures of one unit. Programs are identified by build ID, wherever "
-        "they were\n"
-        "loaded. Counts are added, up to 2^64-1. The result is the same, byte for byte, in any order and in any "
-        "grouping.\nOf timelines a sample of eight captures is kept; charts and tables that have no sum are left out. "
-        "The health table of\nthe file says so (docs/answers-file.md).\n"
-        "\n"
-        "  waymark merge *.answers -o week.answers\n"
-        "  waymark coverage week.answers\n"
-        "\n"
-        "Exit status: 0 written; 2 usage; 3 a file cannot be read, or the output cannot be written.\n");
+    command.option("FILES", options->files);
+    command.option("--output", options->output)->required();
     return [options] { return merge(*options); };
 }
 

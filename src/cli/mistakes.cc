@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "commands.h"
@@ -152,44 +153,6 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, int a
                                what.substr(equals + 3));
     }
     return what;
-}
-
-CLI::Validator one_of(std::vector<std::string> words) {
-    const std::vector<std::string> words_of_help = words;
-    return CLI::Validator(
-        [words = std::move(words)](std::string& value) -> std::string {
-            std::string list;
-            for (const std::string& word : words) {
-                if (CLI::detail::to_lower(word) == CLI::detail::to_lower(value)) {
-                    value = word;
-                    return {};
-                }
-                list += (list.empty() ? "" : &word == &words.back() ? " or " : ", ") + word;
-            }
-            constexpr std::size_t few = 8;
-            const std::string meant = did_you_mean(value, words);
-            if (meant.empty()) return fmt::format("'{}' is not {}", value, list);
-            return words.size() > few ? fmt::format("'{}' is not one of its values{}", value, meant)
-                                      : fmt::format("'{}' is not {}{}", value, list, meant);
-        },
-        // In the form that choices_of parses.
-        fmt::format("{{{}}}", fmt::join(words_of_help, ",")), "one of");
-}
-
-CLI::Validator not_negative() {
-    return CLI::Validator(
-        [](std::string& value) -> std::string {
-            return value.starts_with('-') ? fmt::format("'{}' is below 0", value) : std::string();
-        },
-        "", "from 0 up");
-}
-
-CLI::Validator not_empty() {
-    return CLI::Validator(
-        [](std::string& value) -> std::string {
-            return value.empty() ? "it is empty; leave it out, or give a name" : "";
-        },
-        "", "not empty");
 }
 
 }  // namespace waymark::cli

@@ -1,8 +1,12 @@
 /// Describes errors in a command line in a sentence.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+namespace CLI {
+class App;
+class ParseError;
+}  // namespace CLI
 
 namespace waymark::cli {
 

@@ -14,107 +14,41 @@
 
 namespace waymark::cli {
 
-void InputOptions::add_to(CLI::App& command) {
-    command
-        .add_option("CAPTURE", capture,
-                    "A snapshot folder or its snapshot.ini; a perf.data file; a folder with a dpu.ini (DPU); or a bare "
-                    "trace file "
-                    "(.gz and .zst too; - is standard input), which needs --protocol")
-        ->required();
-    command.add_option("--source", sources, "Only this source: trace ID (0x13) or name. May be repeated")
-        ->type_name("ID|NAME")
-        ->take_all();
-    command
-        .add_option("--image", images,
-                    "Program image: an ELF file, or a memory dump with its address. May be repeated; added to the "
-                    "capture's own "
-                    "memory. Where images overlap, the last one given is used")
-        ->type_name("FILE[@ADDRESS]")
-        ->take_all();
-    command.add_option("--symbols", symbols, "ELF file used for names only. May be repeated")
-        ->type_name("FILE")
-        ->take_all();
+void InputOptions::add_to(const Command& command) {
+    command.option("CAPTURE", capture);
+    command.option("--source", sources);
+    command.option("--image", images);
+    command.option("--symbols", symbols);
     add_folders_to(command);
     add_generated_to(command);
-    add_output(command, output);
-    const auto raw = [&](const std::string& name, std::string& value, const std::string& help, const char* type) {
-        command.add_option(name, value, help)->type_name(type)->group("Bare trace files");
-    };
-    raw("--protocol", protocol, fmt::format("Protocol of the trace in the file: {}", doctor::protocol_option_names()),
-        "NAME");
-    raw("--buffer-format", buffer_format,
-        "source_data: bytes of one source; coresight: 16-byte frames; dstream_coresight: frames with syncs. Guessed if "
-        "not given "
-        "(standard input: source_data)",
-        "NAME");
-    command
-        .add_option("--trace-id", trace_ids,
-                    "Source in a file of frames. May be repeated; all sources found if not given")
-        ->type_name("ID")
-        ->take_all()
-        ->group("Bare trace files");
+    command.option("--output", output);
+    command.option("--protocol", protocol)
+        ->description(fmt::format("Protocol of the trace in the file: {}", doctor::protocol_option_names()));
+    command.option("--buffer-format", buffer_format);
+    command.option("--trace-id", trace_ids);
     for (const protocol::RegisterOption& option : doctor::register_options())
-        raw(std::string(option.option), registers[std::string(option.option)], std::string(option.help), "VALUE");
-    command
-        .add_option("--register", named_registers,
-                    "Value of a register of the unit, by the name of the register. May be repeated")
-        ->type_name("NAME=VALUE")
-        ->allow_extra_args(false)
-        ->take_all()
-        ->group("Bare trace files");
-    raw("--core", core, "Type of the traced core, where packets depend on it: Cortex-M33", "TYPE");
+        command.add_option(std::string(option.option), registers[std::string(option.option)], std::string(option.help))
+            ->type_name("VALUE")
+            ->group("Bare trace files");
+    command.option("--register", named_registers);
+    command.option("--core", core);
 }
 
-void InputOptions::add_folders_to(CLI::App& command) {
-    constexpr const char* group = "Names";
-    command
-        .add_option(
-            "--symfs", symfs,
-            "Folder with the programs and libraries of the recorded machine, searched by path, then by file name; "
-            "default: the files of this machine")
-        ->type_name("DIR")
-        ->group(group);
-    command
-        .add_option("--debug-dir", debug_folders,
-                    "Folder of debug files by build ID, such as ~/.debug or /usr/lib/debug. May be repeated")
-        ->type_name("DIR")
-        ->allow_extra_args(false)
-        ->take_all()
-        ->group(group);
-    command
-        .add_option("--symdir", symbol_folders,
-                    "Folder with unstripped programs and libraries at any path in it, such as Android's symbols; a "
-                    "file is found by its name, and taken if its build ID is right. May be repeated")
-        ->type_name("DIR")
-        ->allow_extra_args(false)
-        ->take_all()
-        ->group(group);
+void InputOptions::add_folders_to(const Command& command) {
+    command.option("--symfs", symfs);
+    command.option("--debug-dir", debug_folders);
+    command.option("--symdir", symbol_folders);
 }
 
-void InputOptions::add_generated_to(CLI::App& command) {
-    const auto add = [&](const char* name, std::vector<std::string>& into, const char* help) {
-        command.add_option(name, into, help)->type_name("FILE")->allow_extra_args(false)->take_all()->group("Names");
-    };
-    add("--perf-map", perf_maps,
-        "Names of generated code (JIT): lines START SIZE NAME, as in /tmp/perf-PID.map. If several lines name an "
-        "address, the last one is used. May be repeated");
-    add("--jitdump", jitdumps,
-        "The same from a jitdump file (jit-PID.dump). It also contains the code, so if an address has several names, "
-        "each is used where its code ran. May be repeated");
+void InputOptions::add_generated_to(const Command& command) {
+    command.option("--perf-map", perf_maps);
+    command.option("--jitdump", jitdumps);
 }
 
-CLI::Option* add_choice(CLI::App& command, const char* name, std::string& value, std::vector<std::string> words,
-                        const std::string& help, const char* type) {
-    return command.add_option(name, value, help)
-        ->type_name(type)
-        ->transform(one_of(std::move(words)))
-        ->capture_default_str();
-}
-
-void add_code(CLI::App& command, answers::CodeKind& value, const std::string& what) {
+void add_code(const Command& command, answers::CodeKind& value, const std::string& what) {
     const auto& words = answers::code_words;
     command
-        .add_option_function<std::string>(
+        .add_function(
             "--code",
             [&value](const std::string& word) {
                 value = static_cast<answers::CodeKind>(std::ranges::find(answers::code_words, word) -
@@ -127,20 +61,6 @@ void add_code(CLI::App& command, answers::CodeKind& value, const std::string& wh
         ->type_name("KIND")
         ->transform(one_of({words.begin(), words.end()}))
         ->default_str(std::string(words[static_cast<std::size_t>(value)]));
-}
-
-CLI::Option* add_format(CLI::App& command, std::string& value, const char* help, std::vector<std::string> words) {
-    return add_choice(command, "--format", value, std::move(words), help, "FORMAT");
-}
-
-CLI::Option* add_output(CLI::App& command, std::string& value, const std::string& help) {
-    return command.add_option("-o,--output", value, help)->type_name("FILE")->check(not_empty());
-}
-
-CLI::Option* add_jobs(CLI::App& command, unsigned& jobs) {
-    return command.add_option("--jobs", jobs, "Number of threads; 0: one per core")
-        ->type_name("N")
-        ->capture_default_str();
 }
 
 pipeline::Progress shown_on(ProgressLine& line) {

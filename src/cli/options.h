@@ -1,9 +1,9 @@
 /// Options that name a capture, shared by every command.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+#include "command_line.h"
 
 #include "commands.h"
 #include "output.h"
@@ -21,11 +21,11 @@ struct InputOptions : doctor::CaptureInput {
     SelectionOptions selection;
 
     /// Adds all of these options to a command.
-    void add_to(CLI::App& command);
+    void add_to(const Command& command);
     /// Adds only --symfs, --debug-dir and --symdir.
-    void add_folders_to(CLI::App& command);
+    void add_folders_to(const Command& command);
     /// Adds only --perf-map and --jitdump.
-    void add_generated_to(CLI::App& command);
+    void add_generated_to(const Command& command);
 };
 
 using doctor::read_number;
@@ -51,23 +51,8 @@ private:
 
 // Options that several commands have. Callers may add further properties to each.
 
-/// An option such as --by or --sort, whose value is one of these words.
-CLI::Option* add_choice(CLI::App& command, const char* name, std::string& value, std::vector<std::string> words,
-                        const std::string& help, const char* type = "NAME");
 /// --code, the kinds of code; its default is the present value. `what` begins the help text.
-void add_code(CLI::App& command, answers::CodeKind& value, const std::string& what = "Only code of these kinds: ");
-CLI::Option* add_format(CLI::App& command, std::string& value,
-                        const char* help = "text: for reading; tsv, json: for programs",
-                        std::vector<std::string> words = {"text", "tsv", "json"});
-/// -o with a file; an empty name is refused, since an unset variable gives one.
-CLI::Option* add_output(CLI::App& command, std::string& value,
-                        const std::string& help = "Output file instead of standard output");
-CLI::Option* add_jobs(CLI::App& command, unsigned& jobs);
-/// `value`: any whole number.
-CLI::Option* add_limit(CLI::App& command, auto& value, const char* help) {
-    return command.add_option("--limit", value, help)->type_name("N")->check(not_negative())->capture_default_str();
-}
-
+void add_code(const Command& command, answers::CodeKind& value, const std::string& what = "Only code of these kinds: ");
 /// Shows the progress of a run; null if there is no terminal. The line is borrowed.
 [[nodiscard]] pipeline::Progress shown_on(ProgressLine& line);
 

@@ -110,12 +110,11 @@ ExitStatus run_packets(const PacketOptions& options) {
 
 }  // namespace
 
-Run add_packets(CLI::App& app) {
+Run add_packets(const Command& app) {
     auto options = std::make_shared<PacketOptions>();
-    CLI::App& command =
-        *app.add_subcommand("packets", "The packets of each source, with their bytes and what they mean");
+    const Command command = app.add("packets");
     options->input.add_to(command);
-    add_format(command, options->format, "text: for reading; tsv, json (a JSON object per line): for programs");
+    command.option("--format", options->format);
     std::vector<std::string> types;
     std::string of_units;
     for (const pipeline::Protocol* protocol : pipeline::protocols()) {
@@ -125,18 +124,8 @@ Run add_packets(CLI::App& app) {
         for (const std::string& name : names)
             if (std::find(types.begin(), types.end(), name) == types.end()) types.push_back(name);
     }
-    command
-        .add_option("--type", options->types,
-                    "Only packets of this type, of which waymark packets --help types lists all. May be repeated")
-        ->type_name("TYPE")
-        ->take_all()
-        ->transform(one_of(types));
-    command.footer("Types of packets: " + of_units +
-                   "\n"
-                   "\n"
-                   "Examples:\n"
-                   "  waymark packets CAPTURE --source 0x13 | less\n"
-                   "  waymark packets CAPTURE --type i-sync --type timestamp --format tsv\n");
+    command.option("--type", options->types)->transform(one_of(types));
+    command.fill_footer("types", of_units);
     return [options] { return run_packets(*options); };
 }
 

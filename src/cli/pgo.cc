@@ -401,8 +401,8 @@ private:
 
 }  // namespace
 
-Run add_pgo(CLI::App& app) {
-    CLI::App& command = *app.add_subcommand("pgo", "Write a profile for a compiler or BOLT from one or more captures");
+Run add_pgo(const Command& app) {
+    const Command command = app.add("pgo");
     auto options = std::make_shared<PgoOptions>();
     AnswersOptions& answers = options->answers;
     answers.input.add_to(command);
@@ -410,50 +410,18 @@ Run add_pgo(CLI::App& app) {
     command.get_option("CAPTURE")->description(
         "The capture, an answers file, or a branch list; or a bare trace file (.gz and .zst too), which needs "
         "--protocol");
-    command.add_option(
-        "MORE", options->more,
-        "More captures or answers files; the results are added together. A,B are several files, @FILE those named "
-        "in FILE, one a line");
+    command.option("MORE", options->more);
     command.get_option("--output")->required()->description("Output file; with --all: folder for the profiles");
     std::vector<std::string> names;
     for (const Target& t : targets) names.emplace_back(t.name);
-    command.add_option("--for", options->format, "Tool that reads the profile, see below: clang, bolt, …")
-        ->type_name("TOOL")
-        ->transform(one_of(names))
-        ->required();
-    command
-        .add_option("--of-image", options->of_image,
-                    "The program or library it is for, by name or build ID; the program itself if not given")
-        ->type_name("NAME");
-    command.add_flag("--bolt-traces", options->bolt_traces,
-                     "bolt: T and R lines, a branch with the range behind it, which BOLT of LLVM 20 and later reads");
-    add_branch_list_version(command, options->list_version);
-    add_autofdo_addresses(command, options->autofdo_addresses);
-    command.add_flag("--all", options->all, "A profile of each program and library that ran, named by build ID");
-    add_jobs(command, answers.jobs)->check(CLI::Range(0U, 256U));
-    add_kallsyms(command, answers.kallsyms);
-    command.footer(
-        "Tools:\n"
-        "  clang        LLVM's sample profile as text: clang -fprofile-sample-use, llvm-profdata merge --sample. "
-        "Needs\n"
-        "               the program's file and its debug information (-g -fdebug-info-for-profiling)\n"
-        "  autofdo      Google's AutoFDO text: create_llvm_prof --profiler text\n"
-        "  profgen      llvm-profgen --unsymbolized-profile\n"
-        "  bolt         perf2bolt --pa; link the program with -Wl,--emit-relocs\n"
-        "  branch-list  simpleperf's branch lists, of all files in one. Branch lists are read, too, and added up\n"
-        "\n"
-        "Programs are found by their recorded build ID. Standard error shows which share of the executed instructions "
-        "the\n"
-        "profile covers, what was lost, and which file lacks debug information.\n"
-        "\n"
-        "  waymark pgo out --for clang -o program.prof\n"
-        "  waymark pgo monday.answers tuesday.answers --for bolt -o program.preagg\n"
-        "\n"
-        "Exit status: 0 written; 1 the profile would be empty, or one of several captures gave nothing (the profile is "
-        "of "
-        "the\n"
-        "others); 2 usage; 3 a capture cannot be read completely (what was read is written), or the output cannot be\n"
-        "written.\n");
+    command.option("--for", options->format)->transform(one_of(names));
+    command.option("--of-image", options->of_image);
+    command.flag("--bolt-traces", options->bolt_traces);
+    command.option("--branch-list-version", options->list_version);
+    command.option("--autofdo-addresses", options->autofdo_addresses);
+    command.flag("--all", options->all);
+    command.option("--jobs", answers.jobs)->check(range(0U, 256U));
+    command.option("--kallsyms", answers.kallsyms);
     return [options] { return PgoCommand(*options).run(); };
 }
 

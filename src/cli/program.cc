@@ -34,35 +34,35 @@ struct ProgramOptions {
     std::string event = "arm_spe//";
     std::uint64_t period = 0, buffer_bytes = std::uint64_t{1} << 20;
     /// Options for one kind of unit alone.
-    std::vector<CLI::Option*> of_trace_units, of_spe, of_dpu;
+    std::vector<Option> of_trace_units, of_spe, of_dpu;
     DpuRecordOptions dpu;
-    CLI::Option *registers_option = nullptr, *buffer_size_option = nullptr;
-    CLI::Option* period_option = nullptr;
-    CLI::Option *sink_option = nullptr, *sink_size_option = nullptr, *after_option = nullptr, *address_option = nullptr;
-    CLI::Option *funnel_option = nullptr, *unit_base_option = nullptr, *sink_base_option = nullptr;
-    CLI::Option *replicator_option = nullptr, *replicator_base_option = nullptr, *scatter_option = nullptr;
-    CLI::Option *pins_option = nullptr, *cross_option = nullptr, *unit_cti_option = nullptr, *sink_cti_option = nullptr;
-    CLI::Option *funnel_base_option = nullptr, *sync_option = nullptr, *trace_id_option = nullptr;
+    Option registers_option, buffer_size_option;
+    Option period_option;
+    Option sink_option, sink_size_option, after_option, address_option;
+    Option funnel_option, unit_base_option, sink_base_option;
+    Option replicator_option, replicator_base_option, scatter_option;
+    Option pins_option, cross_option, unit_cti_option, sink_cti_option;
+    Option funnel_base_option, sync_option, trace_id_option;
 };
 
 /// Instead of the name of a buffer.
 constexpr const char* trace_port = "tpiu";
 
-std::optional<std::uint64_t> given(const CLI::Option* option, std::uint64_t value) {
+std::optional<std::uint64_t> given(const Option& option, std::uint64_t value) {
     return option->count() == 0 ? std::nullopt : std::optional(value);
 }
 
 /// The requested buffer; nullopt without --sink. Errors: `usage`: options that belong to another buffer.
 Result<std::optional<sink::SinkSetup>> sink_of(const ProgramOptions& options) {
     if (options.sink_option->count() == 0) {
-        for (const CLI::Option* const option : {options.sink_size_option, options.after_option, options.address_option,
-                                                options.sink_base_option, options.scatter_option, options.pins_option})
+        for (const Option& option : {options.sink_size_option, options.after_option, options.address_option,
+                                     options.sink_base_option, options.scatter_option, options.pins_option})
             if (option->count() != 0)
                 return Error{Errc::usage, fmt::format("{} is only for --sink", option->get_name())};
         return std::optional<sink::SinkSetup>();
     }
     const bool port = options.sink == trace_port;
-    for (const CLI::Option* const option :
+    for (const Option& option :
          {options.sink_size_option, options.after_option, options.address_option, options.scatter_option})
         if (port && option->count() != 0)
             return Error{Errc::usage,
@@ -90,7 +90,7 @@ Result<std::optional<sink::SinkSetup>> sink_of(const ProgramOptions& options) {
 /// The cross triggers of --cross-trigger INPUT:OUTPUT; nullopt without.
 Result<std::optional<program::CrossTrigger>> cross_trigger_of(const ProgramOptions& options) {
     if (options.cross_option->count() == 0) {
-        for (const CLI::Option* const option : {options.unit_cti_option, options.sink_cti_option})
+        for (const Option& option : {options.unit_cti_option, options.sink_cti_option})
             if (option->count() != 0)
                 return Error{Errc::usage, fmt::format("{} is only for --cross-trigger", option->get_name())};
         return std::optional<program::CrossTrigger>();
@@ -213,7 +213,7 @@ Result<program::CounterWanted> counters_wanted(ProgramOptions& options) {
     wanted.buffer = static_cast<std::uint32_t>(options.buffer_address);
     wanted.base = given(options.unit_base_option, options.unit_base);
     if (options.registers_option->count() != 0)
-        for (const CLI::Option* const option : options.dpu.not_with_registers)
+        for (const Option& option : options.dpu.not_with_registers)
             if (option->count() != 0)
                 return Error{Errc::usage,
                              fmt::format("{} and --registers exclude each other with --unit dpu", option->get_name())};
@@ -249,9 +249,9 @@ ExitStatus run_program_counters(ProgramOptions options) {
 
 ExitStatus run_program_hardware(ProgramOptions options) {
     const bool spe = options.unit == spe_unit, dpu = options.unit == dpu_unit;
-    const auto only = [&](const std::vector<CLI::Option*>& list, bool allowed, const char* unit) {
+    const auto only = [&](const std::vector<Option>& list, bool allowed, const char* unit) {
         std::string out;
-        for (const CLI::Option* const option : list)
+        for (const Option& option : list)
             if (out.empty() && !allowed && option->count() != 0)
                 out = fmt::format("{} is not for --unit {}; it is for {}", option->get_name(), options.unit, unit);
         return out;
@@ -289,187 +289,92 @@ ExitStatus run_program_hardware(ProgramOptions options) {
     if (wanted->cross_trigger && proof->triggers == 0)
         say("warning", "with this program, nothing in the trial run on the models triggers");
     const bool of_perf = target == program::Language::perf;
-    for (const CLI::Option* const option :
+    for (const Option& option :
          {options.trace_id_option, options.unit_base_option, options.sink_base_option, options.funnel_base_option,
           options.funnel_option, options.replicator_option, options.replicator_base_option, options.scatter_option,
-          options.address_option, options.pins_option, of_perf ? options.sink_option : nullptr})
-        if ((of_perf || target == program::Language::sysfs) && option != nullptr && option->count() != 0)
+          options.address_option, options.pins_option, of_perf ? options.sink_option : Option()})
+        if ((of_perf || target == program::Language::sysfs) && option && option->count() != 0)
             say("note",
                 fmt::format("{} has no effect with --for {}: Linux chooses it", option->get_name(), options.target));
     return decoded;
 }
 
-CLI::Option* add_address(CLI::App& command, const char* name, std::uint64_t& value, const std::string& help) {
+Option add_address(const Command& command, const char* name, std::uint64_t& value, const std::string& help) {
     return command.add_option(name, value, help)->type_name("ADDRESS")->check(not_negative());
 }
 
 }  // namespace
 
-Run add_program(CLI::App& app) {
+Run add_program(const Command& app) {
     auto options = std::make_shared<ProgramOptions>();
-    CLI::App& command = *app.add_subcommand("program",
-                                            "Write the script that programs a trace unit and the way to its sink, "
-                                            "SPE or a DPU, tried on the models first");
-    command
-        .add_option("PROGRAM", options->program,
-                    "The ELF file whose symbols name ranges and triggers; with --for perf what is traced")
-        ->type_name("PROGRAM");
+    const Command command = app.add("program");
+    command.option("PROGRAM", options->program);
     std::vector<std::string> units, names;
     for (const flow::UnitFactory* const one : pipeline::flow_units())
         if (one->program(one->defaults(), 1)) units.push_back(pipeline::option_name(*one));
     units.emplace_back(spe_unit);
     units.emplace_back(dpu_unit);
     for (const program::LanguageName& one : program::languages()) names.emplace_back(one.name);
-    command.add_option("--unit", options->unit, "The trace unit, spe or dpu")
-        ->type_name("UNIT")
-        ->transform(one_of(units))
-        ->required();
-    command
-        .add_option(
-            "--for", options->target,
-            "Who programs it: sysfs: Linux's drivers; perf: perf record; openocd: OpenOCD (Tcl); csal: the CoreSight "
-            "Access Library (C); devmem: a shell on the target; t32: TRACE32 (PRACTICE); json: the accesses as data; "
-            "c: C "
-            "with assembly for the core itself. spe: perf, c and json")
-        ->type_name("TARGET")
-        ->transform(one_of(names))
-        ->required();
-    const auto of_trace_units = [&](CLI::Option* option) {
+    command.option("--unit", options->unit)->transform(one_of(units));
+    command.option("--for", options->target)->transform(one_of(names));
+    const auto of_trace_units = [&](const Option& option) {
         options->of_trace_units.push_back(option);
         return option;
     };
-    for (CLI::Option* const option : add_unit_program(command, options->flow)) {
+    for (const Option& option : add_unit_program(command, options->flow)) {
         of_trace_units(option)->group("How the unit is programmed");
         if (option->get_name() == "--sync") options->sync_option = option;
     }
-    options->registers_option = command.add_option(
-        "--registers", options->flow.registers,
-        "Registers of the unit by name, before the other options; lines NAME VALUE, NAME.FIELD VALUE or "
-        "NAME FIELD=VALUE …, or the [regs] of a snapshot's device file. dpu: instead of the other options");
+    options->registers_option = command.option("--registers", options->flow.registers);
     options->registers_option->type_name("FILE")->group("How the unit is programmed");
-    options->trace_id_option = command
-                                   .add_option("--trace-id", options->trace_id,
-                                               "The unit's trace ID, 0x01 to 0x6f; sysfs and perf choose it themselves")
-                                   ->type_name("ID")
-                                   ->capture_default_str()
-                                   ->group("How the unit is programmed");
-    const auto of_spe = [&](CLI::Option* option) {
+    options->trace_id_option = command.option("--trace-id", options->trace_id)->group("How the unit is programmed");
+    const auto of_spe = [&](const Option& option) {
         options->of_spe.push_back(option);
         return option->group("--unit spe");
     };
-    of_spe(command.add_option("-e,--event", options->event,
-                              "As perf's event arm_spe/TERM=N,…/, with the terms of 'waymark record --unit spe'"))
-        ->type_name("EVENT")
-        ->capture_default_str();
-    options->period_option = of_spe(command.add_option(
-        "-c,--period", options->period,
-        "Operations from one sample to the next; the low 8 bits do not count. Default: the event's, or 4096"));
+    of_spe(command.option("--event", options->event))->type_name("EVENT")->capture_default_str();
+    options->period_option = of_spe(command.option("--period", options->period));
     options->period_option->type_name("N")->check(not_negative());
     options->dpu.add_program_to(command, options->of_dpu);
-    for (CLI::Option* const option : options->of_dpu) option->group("--unit dpu");
-    options->buffer_size_option =
-        command
-            .add_option("--buffer-size", options->buffer_bytes,
-                        "spe: size of the profiling buffer, whole pages of 4096; dpu: of the virtual trace buffer, a "
-                        "multiple of 32")
-            ->type_name("BYTES")
-            ->check(not_negative())
-            ->capture_default_str()
-            ->group("The way of the trace");
+    for (const Option& option : options->of_dpu) option->group("--unit dpu");
+    options->buffer_size_option = command.option("--buffer-size", options->buffer_bytes)->group("The way of the trace");
     std::vector<std::string> sink_names;
     for (const sink::SinkName& one : sink::sink_names()) sink_names.emplace_back(one.name);
     sink_names.emplace_back(trace_port);
-    options->sink_option = command
-                               .add_option("--sink", options->sink,
-                                           "The trace buffer, which keeps the newest trace: etb (the older ETB), "
-                                           "tmc-etb, tmc-etf, tmc-etr; or tpiu, a trace port. Default: it is "
-                                           "programmed by other means")
-                               ->type_name("KIND")
-                               ->transform(one_of(sink_names));
-    options->sink_size_option =
-        command
-            .add_option("--sink-size", options->sink_size,
-                        "Size of the buffer: a multiple of 16. Default: 65536. Programmed for tmc-etr only")
-            ->type_name("BYTES")
-            ->check(not_negative());
+    options->sink_option = command.option("--sink", options->sink)->transform(one_of(sink_names));
+    options->sink_size_option = command.option("--sink-size", options->sink_size);
     options->address_option =
         add_address(command, "--buffer-address", options->buffer_address,
                     "tmc-etr: physical address of the memory for the trace, a multiple of 16; spe: "
                     "virtual address of the profiling buffer, a multiple of 4096; dpu: address of "
                     "the virtual trace buffer, a multiple of 32");
-    options->after_option =
-        command
-            .add_option("--stop-after-trigger", options->after_trigger,
-                        "Stop the capture this number of bytes after --trigger-at was reached, a multiple of 4")
-            ->type_name("BYTES")
-            ->check(not_negative());
-    options->funnel_option = command
-                                 .add_option("--funnel-port", options->funnel_port,
-                                             "Open this input of a funnel, 0 to 7, and close its others")
-                                 ->type_name("N");
+    options->after_option = command.option("--stop-after-trigger", options->after_trigger);
+    options->funnel_option = command.option("--funnel-port", options->funnel_port);
     options->unit_base_option = add_address(command, "--unit-base", options->unit_base,
                                             "Address of the unit's registers. Default: a variable of the script");
     options->sink_base_option = add_address(command, "--sink-base", options->sink_base, "Of the buffer's registers");
     options->funnel_base_option =
         add_address(command, "--funnel-base", options->funnel_base, "Of the funnel's registers");
-    options->replicator_option =
-        command
-            .add_option("--replicator-output", options->replicator_output,
-                        "Give all trace IDs to this output of a replicator, 0 or 1, and none to the other")
-            ->type_name("N");
+    options->replicator_option = command.option("--replicator-output", options->replicator_output);
     options->replicator_base_option =
         add_address(command, "--replicator-base", options->replicator_base, "Of the replicator's registers");
-    options->pins_option =
-        command.add_option("--port-pins", options->port_pins, "tpiu: number of pins of the trace port, 1 to 32")
-            ->type_name("PINS")
-            ->capture_default_str();
-    options->cross_option =
-        command
-            .add_option("--cross-trigger", options->cross_trigger,
-                        "Lead --trigger-at to the sink by two cross-trigger interfaces: INPUT is where the unit's "
-                        "trigger comes into its interface, OUTPUT where it leaves the sink's; the chip's manual has "
-                        "the numbers. Without it the trigger comes on the trace bus")
-            ->type_name("INPUT:OUTPUT");
+    options->pins_option = command.option("--port-pins", options->port_pins);
+    options->cross_option = command.option("--cross-trigger", options->cross_trigger);
     options->unit_cti_option = add_address(command, "--unit-cti-base", options->unit_cti_base,
                                            "Of the registers of the unit's cross-trigger interface");
     options->sink_cti_option =
         add_address(command, "--sink-cti-base", options->sink_cti_base, "Of the registers of the sink's");
-    options->scatter_option = command.add_flag(
-        "--scatter-list", options->scatter_list,
-        "tmc-etr: --buffer-address is the address of a scatter list, which names the pages of the buffer");
-    for (CLI::Option* const option :
+    options->scatter_option = command.flag("--scatter-list", options->scatter_list);
+    for (const Option& option :
          {options->sink_option, options->sink_size_option, options->after_option, options->funnel_option,
           options->sink_base_option, options->funnel_base_option, options->replicator_option,
           options->replicator_base_option, options->scatter_option, options->pins_option, options->cross_option,
           options->unit_cti_option, options->sink_cti_option})
         of_trace_units(option)->group("The way of the trace");
-    for (CLI::Option* const option : {options->address_option, options->unit_base_option})
+    for (const Option& option : {options->address_option, options->unit_base_option})
         option->group("The way of the trace");
     of_trace_units(options->trace_id_option);
-    add_output(command, options->output, "Write to this file instead of standard output");
-    command.footer(
-        "Before a script is written, its register accesses are made on the model of the unit, whose registers hold "
-        "random\n"
-        "values before, with its locks set. The trace of a run of 2000 blocks must be what 'waymark record' gives with "
-        "the\n"
-        "same options; with --sink it must come out of the model of the buffer. No hardware was at hand: "
-        "docs/program.md says\n"
-        "for each target what was tried. With spe the same is done with operations and the profile of them.\n"
-        "\n"
-        "Each script starts, stops (the way back) and releases: the last after the trace was read.\n"
-        "\n"
-        "Exit status: 0 written; 1 the models give other trace, nothing is written; 2 usage, also what a target "
-        "cannot\n"
-        "express; 3 a file cannot be read or written.\n"
-        "\n"
-        "Examples:\n"
-        "  waymark program --unit etmv4 --cycle-accurate --view-range main --for openocd firmware.elf -o trace.tcl\n"
-        "  waymark program --unit ptm --sink etb --trigger-at fault --stop-after-trigger 1024 --for devmem program\n"
-        "  waymark program --unit etmv4 --sink tpiu --trigger-at fault --cross-trigger 4:1 --for openocd program\n"
-        "  waymark program --unit ete --return-stack --timestamps --for perf ./program\n"
-        "  waymark program --unit spe -e arm_spe/load_filter=1,min_latency=30/ --for perf ./program\n"
-        "  waymark program --unit spe -c 1024 --buffer-address 0xffff000080000000 --for c -o profile.c\n"
-        "  waymark program --unit dpu --mode task --events 2,7 --buffer-address 0x20000000 --for t32\n");
+    command.option("--output", options->output);
     return [options] { return run_program_hardware(*options); };
 }
 

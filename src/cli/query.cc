@@ -215,23 +215,13 @@ ExitStatus run_query(const QueryOptions& options) {
 
 }  // namespace
 
-Run add_query(CLI::App& app) {
-    CLI::App& command = *app.add_subcommand("query", "Run an SQL query on a file written by 'export --to sqlite'");
+Run add_query(const Command& app) {
+    const Command command = app.add("query");
     auto options = std::make_shared<QueryOptions>();
-    command.add_option("FILE", options->file, "SQLite file; it is opened read-only")->required();
-    command.add_option("SQL", options->sql, "One SELECT statement. Without it: list the tables, and example queries");
-    add_format(command, options->format);
-    add_output(command, options->output);
-    command.footer(
-        "Addresses are numbers: printf('%x', address) shows them in hexadecimal. The table schema explains each "
-        "column,\nand so does docs/sqlite-schema.md. Without SQL, tsv and json list the tables and columns.\n"
-        "Output is UTF-8: blobs are shown in hexadecimal, and bytes of text that are not valid UTF-8 as U+FFFD;\n"
-        "hex(column) shows such bytes.\n"
-        "\nExamples:\n"
-        "  waymark query out.sqlite\n"
-        "  waymark query out.sqlite 'SELECT * FROM hot_functions LIMIT 10'\n"
-        "  waymark query out.sqlite 'SELECT * FROM uncovered_lines' --format tsv\n"
-        "\nExit status: 0 success; 2 usage, or an SQL error; 3 the file cannot be read.\n");
+    command.option("FILE", options->file);
+    command.option("SQL", options->sql);
+    command.option("--format", options->format);
+    command.option("--output", options->output);
     return [options] { return run_query(*options); };
 }
 

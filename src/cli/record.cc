@@ -43,11 +43,11 @@ struct RecordOptions {
     DpuRecordOptions dpu;
     CortexMRecordOptions cortex_m;
     PerfRecordOptions perf;
-    std::vector<CLI::Option*> flow_only, spe_only, dpu_only,
-        cortex_m_only;                                                  ///< options that are valid for some units only
-    CLI::Option *buffer_option = nullptr, *registers_option = nullptr;  ///< all but spe
+    std::vector<Option> flow_only, spe_only, dpu_only,
+        cortex_m_only;                       ///< options that are valid for some units only
+    Option buffer_option, registers_option;  ///< all but spe
     std::uint64_t after_trigger = 0;
-    CLI::Option* after_option = nullptr;
+    Option after_option;
     bool scatter_list = false;
 };
 
@@ -123,7 +123,7 @@ waymark::Status choose_unit(RecordOptions& options) {
                                             {&options.spe_only, std::string("spe"), is_spe},
                                             {&options.dpu_only, std::string("dpu"), is_dpu},
                                             {&options.cortex_m_only, std::string("mtb, itm and stm"), is_cortex_m}})
-        for (const CLI::Option* option : *only) {
+        for (const Option& option : *only) {
             const bool for_perf = only == &options.spe_only && PerfRecordOptions::shared_with_spe(option->get_name());
             const bool shared = (is_cortex_m && CortexMRecordOptions::shares(option->get_name())) ||
                                 (is_spe && SpeRecordOptions::shares(option->get_name()));
@@ -137,7 +137,7 @@ waymark::Status choose_unit(RecordOptions& options) {
                 return Error{Errc::usage, fmt::format("{} is only for --unit {}{}", option->get_name(), unit,
                                                       for_perf ? " and --as perf" : "")};
         }
-    for (const CLI::Option* const option : {options.buffer_option, options.registers_option})
+    for (const Option& option : {options.buffer_option, options.registers_option})
         if ((is_spe || is_cortex_m) && option->count() != 0 && !(is_spe && option == options.registers_option)) {
             std::string units = pipeline::flow_unit_names();
             constexpr std::string_view last = " and ";
@@ -250,18 +250,12 @@ ExitStatus run_record(RecordOptions options) {
 
 }  // namespace
 
-Run add_record(CLI::App& app) {
+Run add_record(const Command& app) {
     auto options = std::make_shared<RecordOptions>();
     record::FlowRecording& flow = options->flow;
-    CLI::App& command = *app.add_subcommand(
-        "record", "Run an Arm program under QEMU and write the trace that a hardware unit would produce");
-    add_output(
-        command, flow.folder,
-        "Folder for the capture: new, empty, or of an earlier recording, which is replaced; other files stay. "
-        "With --unit spe and --as perf: the perf.data file. Refused while another 'waymark record' writes there. "
-        "Default: recording, or perf.data")
-        ->type_name("PATH");
-    command.add_option("PROGRAM", flow.program, "The program and its arguments, after --")->required();
+    const Command command = app.add("record");
+    command.option("--output", flow.folder);
+    command.option("PROGRAM", flow.program);
     std::vector<std::string> units;
     std::string about;
     for (const protocol::Protocol* const row : pipeline::protocols())
@@ -287,53 +281,22 @@ Run add_record(CLI::App& app) {
                 "mtb,itm, etmv4,itm and so on: several of them. Default: ete for AArch64, ptm for 32-bit programs")
         ->type_name("UNIT")
         ->transform(one_of(units));
-    const auto flow_only = [&](CLI::Option* option) {
+    const auto flow_only = [&](const Option& option) {
         options->flow_only.push_back(option);
         return option;
     };
-    const auto unit = [&](CLI::Option* option) {
+    const auto unit = [&](const Option& option) {
         flow_only(option)->group(fmt::format("--unit {}: how the unit is programmed", pipeline::flow_unit_names()));
     };
-    for (CLI::Option* const option : add_unit_program(command, flow)) unit(option);
-    unit(command
-             .add_option("--fifo", flow.unit.fifo_bytes,
-                         "Size of the FIFO; when it is full, trace is lost as on hardware. 0: it never fills")
-             ->type_name("BYTES")
-             ->capture_default_str());
-    unit(command.add_option("--drain", flow.unit.drain_cycles, "Number of cycles in which four bytes leave the FIFO")
-             ->type_name("CYCLES")
-             ->capture_default_str());
-    unit(command
-             .add_option(
-                 "--speculation", flow.unit.speculation_depth,
-                 "ete and etmv4: maximum number of uncommitted P0 elements, 2 to 256. The core then takes "
-                 "wrong paths, which are INVENTED and cancelled in the trace; the decoded execution is the same. 0: "
-                 "it does not speculate")
-             ->type_name("N")
-             ->capture_default_str());
-    unit(command.add_option("--speculation-seed", flow.unit.seed, "Seed of the random numbers for wrong paths")
-             ->type_name("N")
-             ->capture_default_str());
-    options->registers_option =
-        command
-            .add_option(
-                "--registers", flow.registers,
-                "Program the unit by its registers. ptm, etmv3, etmv4, ete: before the other options; lines NAME "
-                "VALUE, "
-                "NAME.FIELD VALUE or NAME FIELD=VALUE …, or the [regs] of a snapshot's device file. dpu: instead "
-                "of the other options; 'waymark dpu program FILE' checks it. spe with --system: values from the "
-                "beginning, as 'waymark spe explain' takes them")
-            ->type_name("FILE");
-    options->buffer_option =
-        command
-            .add_option("--buffer", flow.buffer,
-                        "Size of the trace memory, which wraps like an ETB and keeps the newest trace. A multiple "
-                        "of 16, of 32 with --unit dpu; 0: unlimited. Not with --unit spe")
-            ->type_name("BYTES")
-            ->check(not_negative())
-            ->capture_default_str();
+    for (const Option& option : add_unit_program(command, flow)) unit(option);
+    unit(command.option("--fifo", flow.unit.fifo_bytes));
+    unit(command.option("--drain", flow.unit.drain_cycles));
+    unit(command.option("--speculation", flow.unit.speculation_depth));
+    unit(command.option("--speculation-seed", flow.unit.seed));
+    options->registers_option = command.option("--registers", flow.registers);
+    options->buffer_option = command.option("--buffer", flow.buffer);
     const auto signal = [&](const char* name, std::vector<std::string>& values, const char* help, const char* type) {
-        flow_only(command.add_option(name, values, help)->type_name(type)->allow_extra_args(false)->take_all())
+        flow_only(command.add_option(name, values, help)->type_name(type)->repeated())
             ->group("Signals from outside the unit");
     };
     signal(
@@ -352,181 +315,31 @@ Run add_record(CLI::App& app) {
         "--os-lock", flow.os_lock,
         "on@SYMBOL: the OS Lock is set there, so the unit does not trace; off@SYMBOL: it is cleared. May be repeated",
         "on|off@SYMBOL");
-    const auto way = [&](CLI::Option* option) { flow_only(option)->group("The way of the trace"); };
-    way(command
-            .add_option(
-                "--sink", options->perf.to.sink,
-                "Where trace goes. In a snapshot: the model of a trace buffer, which keeps the newest trace: etb, "
-                "tmc-etb, tmc-etf or tmc-etr, each with :BYTES for its size, 65536 without; the capture is what "
-                "a debugger reads from it, with its registers. Or tpiu, a trace port, with :PINS, 4 without; the "
-                "capture is what leaves through its pins. Both are behind a funnel and a replicator, and cross "
-                "triggers lead the unit's trigger there. With --as perf: etr, one buffer for all CPUs, in "
-                "CoreSight frames; trbe, a buffer for each CPU, its unit's bytes unformatted; default: trbe for "
-                "ete, else etr")
-            ->type_name("SINK"));
-    options->after_option =
-        command
-            .add_option("--stop-after-trigger,--stop-on-trigger", options->after_trigger,
-                        "With --sink: stop the capture this number of bytes after --trigger-at was reached, a multiple "
-                        "of 4, at most the size of the buffer less 32. The program runs on, with --system it ends")
-            ->type_name("BYTES")
-            ->check(not_negative());
+    const auto way = [&](const Option& option) { flow_only(option)->group("The way of the trace"); };
+    way(command.option("--sink", options->perf.to.sink));
+    options->after_option = command.option("--stop-after-trigger", options->after_trigger);
     way(options->after_option);
-    way(command.add_flag("--scatter-list", options->scatter_list,
-                         "With --sink tmc-etr: its pages of 4 KB lie scattered in memory, and a list names them"));
-    way(command
-            .add_option("--sink-registers", flow.sink_registers,
-                        "With --sink: lines NAME VALUE, which replace what the program of the funnel (FUNCTL, PRICTL), "
-                        "the replicator (IDFILTER0), the cross triggers (CTICONTROL, CTIGATE, CTIINEN4, CTIOUTEN1) or "
-                        "the sink (CTL, FFCR, MODE, …) writes: to see what a mistake does")
-            ->type_name("FILE"));
-    unit(command.add_flag(
-        "--truth", flow.truth,
-        "Write every executed range too, so that 'waymark verify' can show the first difference. Sums and "
-        "a hash are always written"));
-    unit(command.add_flag(
-        "--blocks", flow.blocks,
-        "One QEMU callback per block instead of exact ones: less work for QEMU, although the recorder usually limits "
-        "the speed. Inexact: a block that a fault ends early is recorded as if it had run to its end, and the fault "
-        "as if it occurred after it"));
-    command
-        .add_option(
-            "--limit", flow.limit,
-            "Stop recording after this number of instructions; the program continues, but ends with --system and "
-            "with --unit mtb, itm and stm. 0: record everything")
-        ->type_name("N")
-        ->check(not_negative());
-    unit(command
-             .add_option(
-                 "--start-at", flow.start_at,
-                 "Begin when execution first reaches this address or symbol, of the program or else of a library. "
-                 "Default: main, if the program has such a symbol")
-             ->type_name("SYMBOL"));
-    command
-        .add_flag("--from-start", options->from_start,
-                  "Begin with the first instruction of the process: record the dynamic linker and what else runs "
-                  "before main. --unit spe, dpu, mtb, itm and stm and --system do so by default, and so does --as perf")
-        ->excludes("--start-at");
-    unit(command
-             .add_option(
-                 "--stop-at", flow.stop_at,
-                 "Stop when execution reaches this symbol or address; the program runs on, with --system it ends")
-             ->type_name("SYMBOL"));
-    command
-        .add_option("--sysroot", flow.sysroot,
-                    "Where the program's dynamic linker and libraries are (QEMU's -L). Default: "
-                    "/usr/arm-linux-gnueabihf or /usr/aarch64-linux-gnu if there, else QEMU's own")
-        ->type_name("DIR");
-    unit(command
-             .add_option(
-                 "--max-changes", flow.changes,
-                 "Stop after this number of changes of executed code; each begins a buffer with its own memory dump")
-             ->type_name("N")
-             ->capture_default_str());
-    const auto system = [&](CLI::Option* option) { flow_only(option)->group("A whole system"); };
-    system(command.add_flag(
-        "--system", flow.system,
-        "PROGRAM is a bare-metal image (ELF) and runs under qemu-system-aarch64 or qemu-system-arm, with "
-        "its interrupts and exceptions. Each core is a source. --unit spe: all exception levels are profiled"));
-    system(command
-               .add_option("--machine", flow.machine,
-                           "QEMU's machine. Default: virt,secure=on,virtualization=on for an AArch64 image; else "
-                           "vexpress-a9 or vexpress-a15, according to --core")
-               ->type_name("NAME"));
-    system(command.add_option("--smp", flow.processors, "How many cores")
-               ->type_name("N")
-               ->check(CLI::Range(1, 32))
-               ->capture_default_str());
-    system(
-        command
-            .add_option("--vectors", flow.vectors,
-                        "A vector table that is not in the 32-bit image, for example because the program creates it. "
-                        "Tables in the image are found without this option. May be repeated")
-            ->type_name("SYMBOL")
-            ->allow_extra_args(false)
-            ->take_all());
-    command
-        .add_option("--qemu", flow.qemu_options,
-                    "One more argument for QEMU, as in --qemu=-m --qemu=64. May be repeated")
-        ->type_name("ARG")
-        ->allow_extra_args(false)  // otherwise the option takes the -- before PROGRAM as its own
-        ->take_all();
-    command.add_flag("--force", flow.force,
-                     "Record into a folder with other contents. A recording of another unit in it is removed; other "
-                     "files stay. Refused while another 'waymark record' writes there");
-    command.add_flag("-q,--quiet", options->quiet, "Print only warnings and errors");
-    command.footer(
-        "The capture is a snapshot folder with the executed code in it: every other command reads it directly, "
-        "also\n"
-        "while it is being written. Each thread is a source. The kernel is not traced: a system call shows as its\n"
-        "exception, and trace continues after it with an I-sync or Trace On. Changed code begins a new buffer with its "
-        "own "
-        "memory.\n"
-        "\n"
-        "With --system everything is traced, handlers too. The program may write through semihosting, and ends with "
-        "its\n"
-        "exit call; where it has none, Ctrl-C, --limit or --stop-at end the recording and QEMU.\n"
-        "\n"
-        "--as perf writes the file that `perf record -e cs_etm//u` would write. Threads run on --cpus CPUs; forked "
-        "children\n"
-        "are recorded too. PATH.truth.txt contains sums of the real execution. The code is not in the file: perf and "
-        "Waymark\n"
-        "read the files that were mapped, so keep them.\n"
-        "\n"
-        "--unit spe writes what `perf record -e arm_spe//` would: perf script, report, mem and c2c read it. Which "
-        "operations\n"
-        "ran, their data addresses and the outcomes of branches are real. Latencies, data sources, physical\n"
-        "addresses and events of caches, TLBs and branch prediction are MODELLED with the parameters that "
-        "--machine-help "
-        "lists.\n"
-        "They are close to a Neoverse N1, but not measured on one, and can be changed. The kernel is not sampled; "
-        "with\n"
-        "--system all exception levels are, and the program's writes to the unit's registers take effect.\n"
-        "PATH.truth.txt contains sums of the real execution.\n"
-        "\n"
-        "--unit dpu writes the folder of a StarCore Debug and Profiling Unit for 'waymark dpu', info, packets and "
-        "flow.\n"
-        "Instructions, branches, accesses and system calls are real; one virtual core runs the threads. Each thread "
-        "is\n"
-        "a task with an ID; a system call is a period in supervisor state. Cycles, stalls and caches are MODELLED, "
-        "with the\n"
-        "parameters that --core-help lists. DIR/truth.txt contains what really executed. Programs that include "
-        "waymark_dpu.h "
-        "can\n"
-        "write to DP_TD. Words of the trace have layout WL-1: flags, entries and event sets as Waymark defines them, "
-        "for\n"
-        "the published description of the unit omits them.\n"
-        "\n"
-        "Exit status: 0 recorded (the program's own status is printed, not passed on); 1 nothing recorded, or all of "
-        "the\nrun, for --stop-at was never reached, or the trigger of --stop-after-trigger never came, or came too "
-        "late "
-        "to stop\nthe trace buffer; 2 usage;\n"
-        "3 the program or QEMU cannot be started, or the output cannot be created; 4 a signal ended the "
-        "program;\n"
-        "5 interrupted by SIGINT, SIGTERM or SIGHUP; 6 something could not be written, such as on a full disk,\n"
-        "code changed more than --max-changes times, or execution ran into empty memory.\n"
-        "After 4, 5 and 6 the capture can still be decoded.\n"
-        "\n"
-        "Examples:\n"
-        "  waymark record -o out -- ./program --its-option\n"
-        "  waymark record --core cortex-a9 --cycle-accurate --timestamps --limit 1000000 -o out -- "
-        "./program\n"
-        "  waymark flow out --format calls\n"
-        "  waymark record --truth -o out -- ./program && waymark verify out\n"
-        "  waymark record --sink tmc-etr:65536 --trigger-at fault --stop-after-trigger 4096 -o out -- ./program\n"
-        "  waymark record --system --context-id 4 -o out -- firmware-for-aarch64.elf\n"
-        "  waymark record --system --core cortex-a9 -o out -- firmware.elf\n"
-        "  waymark record --unit spe --system -o perf.data -- firmware-for-aarch64.elf\n"
-        "  waymark record --unit etmv4 --cycle-accurate --speculation 8 -o out -- ./program-for-aarch64\n"
-        "  waymark record --as perf -o perf.data -- ./program && perf report --stdio\n"
-        "  waymark record --unit spe --period 1024 -e arm_spe/load_filter=1,min_latency=30/ -o perf.data -- ./program\n"
-        "  waymark record --unit dpu --events 2,7 -o out -- ./program && waymark dpu functions out\n"
-        "\n"
-        "  waymark record --fifo 64 --drain 8 --cycle-accurate -o out -- ./program    loses trace as a full FIFO "
-        "does\n");
+    way(command.flag("--scatter-list", options->scatter_list));
+    way(command.option("--sink-registers", flow.sink_registers));
+    unit(command.flag("--truth", flow.truth));
+    unit(command.flag("--blocks", flow.blocks));
+    command.option("--limit", flow.limit);
+    unit(command.option("--start-at", flow.start_at));
+    command.flag("--from-start", options->from_start)->excludes(command.get_option("--start-at"));
+    unit(command.option("--stop-at", flow.stop_at));
+    command.option("--sysroot", flow.sysroot);
+    unit(command.option("--max-changes", flow.changes));
+    const auto system = [&](const Option& option) { flow_only(option)->group("A whole system"); };
+    system(command.flag("--system", flow.system));
+    system(command.option("--machine", flow.machine));
+    system(command.option("--smp", flow.processors)->check(range(1, 32)));
+    system(command.option("--vectors", flow.vectors));
+    command.option("--qemu", flow.qemu_options);
+    command.flag("--force", flow.force);
+    command.flag("--quiet", options->quiet);
     options->perf.add_to(command);
     options->flow_only.push_back(options->perf.as_option);
-    for (CLI::Option* const option : options->perf.only) options->flow_only.push_back(option);
+    for (const Option& option : options->perf.only) options->flow_only.push_back(option);
     options->spe.add_to(command, options->spe_only);
     options->dpu.add_to(command, options->dpu_only);
     options->cortex_m.add_to(command, options->cortex_m_only);

@@ -206,75 +206,28 @@ Status include_sources(answers::Answers& answers, const InputOptions& input, con
     return Nothing{};
 }
 
-Run add_report(CLI::App& app) {
+Run add_report(const Command& app) {
     auto options = std::make_shared<ReportCommandOptions>();
-    CLI::App& command =
-        *app.add_subcommand("report", "A report with everything in a capture: one interactive HTML file");
+    const Command command = app.add("report");
     AnswersOptions& answers = options->answers;
     answers.input.add_to(command);
     answers.input.selection.add_to(command);
     answers.input.output = "report.html";
-    CLI::Option* output = command.get_option("--output");
+    Option output = command.get_option("--output");
     output->description("Output file; - is standard output")->capture_default_str();
-    add_jobs(command, answers.jobs);
-    command
-        .add_option(
-            "--max-size", options->most_megabytes,
-            "Maximum size of the file; rows with the lowest cost are left out. A larger file has a finer timeline, "
-            "until each call is shown")
-        ->type_name("MB")
-        ->capture_default_str();
-    command
-        .add_option("--steps", options->most_steps,
-                    "Maximum number of ranges of code, from the beginning of the trace on, that the report can step "
-                    "through; 0: none")
-        ->type_name("N")
-        ->check(CLI::Range(0U, 100'000'000U))
-        ->capture_default_str();
-    command
-        .add_option("--window", options->window,
-                    "Show only these instructions of each source, counted from its first, on the timeline and in the "
-                    "steps: a part of a long run with each call. Figures without a range remain of the whole "
-                    "capture. FIRST or END may be left out")
-        ->type_name("FIRST..END");
+    command.option("--jobs", answers.jobs);
+    command.option("--max-size", options->most_megabytes);
+    command.option("--steps", options->most_steps)->check(range(0U, 100'000'000U));
+    command.option("--window", options->window);
     add_timestamp_hz(command, answers);
-    add_kallsyms(command, answers.kallsyms);
-    command
-        .add_option("--against", options->against,
-                    "Another capture, after a change: the report shows what changed from the first one to it")
-        ->type_name("CAPTURE");
+    command.option("--kallsyms", answers.kallsyms);
+    command.option("--against", options->against);
     add_thresholds(command, options->limits);
     for (const char* const limit : {"--threshold", "--threshold-each", "--threshold-count"})
-        command.get_option(limit)->needs("--against");
+        command.get_option(limit)->needs(command.get_option("--against"));
     add_code(command, options->code, "What the report's filter 'own code' keeps: ");
-    command.add_flag("--no-sources", options->no_sources, "Leave out the text of source files");
-    command
-        .add_option(
-            "--source-root", options->source_roots,
-            "Folder of the program's sources, in which files that debug information names are looked for. May be "
-            "repeated")
-        ->type_name("DIR");
-    command.footer(
-        "The file opens from disk in any browser, without a network, and holds all it needs: how far the capture can\n"
-        "be trusted, a flame graph, a timeline, functions, source and disassembly with coverage, steps, branches, "
-        "loops,\n"
-        "exceptions, and whatever else the unit records. It contains names of functions and files, and source text if "
-        "it was\nfound: consider --no-sources before you pass the file on. Source files are read only below the "
-        "folders "
-        "in which the\nprogram was compiled, below /usr and where --source-root says; the summary lists what was read "
-        "and "
-        "refused.\n"
-        "\n"
-        "  waymark report examples/sort/capture --image examples/sort/sort.elf\n"
-        "  waymark report perf.data -o monday.html\n"
-        "  waymark report yesterday --against today --threshold 2\n"
-        "\n"
-        "Without any image the report shows what the trace itself contains, and says what an image would add.\n"
-        "\n"
-        "Exit status: 0 the report is written; 1 nothing could be decoded, or a threshold is exceeded (the report\n"
-        "says which); 2 usage, or Waymark was built without the report page; 3 the capture cannot be read completely "
-        "(the report shows what was read), or the report\n"
-        "cannot be written.\n");
+    command.flag("--no-sources", options->no_sources);
+    command.option("--source-root", options->source_roots);
     return [options] { return report(*options); };
 }
 

@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -64,14 +65,18 @@ ExitStatus write_man_pages(CLI::App& app, const std::string& folder) {
 
 /// The commands in the order of --help and README.md; commands of a single unit follow.
 constexpr std::array commands_for_all_units{
-    Command{"record", add_record},   Command{"report", add_report},         Command{"serve", add_serve},
-    Command{"info", add_info},       Command{"doctor", add_doctor},         Command{"explain", add_explain},
-    Command{"program", add_program}, Command{"packets", add_packets},       Command{"flow", add_flow},
-    Command{"profile", add_profile}, Command{"coverage", add_coverage},     Command{"branches", add_branches},
-    Command{"loops", add_loops},     Command{"exceptions", add_exceptions}, Command{"calls", add_calls},
-    Command{"diff", add_diff},       Command{"export", add_export},         Command{"pgo", add_pgo},
-    Command{"answers", add_answers}, Command{"merge", add_merge},           Command{"fleet", add_fleet},
-    Command{"query", add_query},     Command{"verify", add_verify}};
+    NamedCommand{"record", add_record},     NamedCommand{"report", add_report},
+    NamedCommand{"serve", add_serve},       NamedCommand{"info", add_info},
+    NamedCommand{"doctor", add_doctor},     NamedCommand{"explain", add_explain},
+    NamedCommand{"program", add_program},   NamedCommand{"packets", add_packets},
+    NamedCommand{"flow", add_flow},         NamedCommand{"profile", add_profile},
+    NamedCommand{"coverage", add_coverage}, NamedCommand{"branches", add_branches},
+    NamedCommand{"loops", add_loops},       NamedCommand{"exceptions", add_exceptions},
+    NamedCommand{"calls", add_calls},       NamedCommand{"diff", add_diff},
+    NamedCommand{"export", add_export},     NamedCommand{"pgo", add_pgo},
+    NamedCommand{"answers", add_answers},   NamedCommand{"merge", add_merge},
+    NamedCommand{"fleet", add_fleet},       NamedCommand{"query", add_query},
+    NamedCommand{"verify", add_verify}};
 
 /// The command line with all commands, or with only the command that is named first: setting up the options of all
 /// commands takes longer than decoding a small capture.
@@ -146,12 +151,12 @@ CommandLine::CommandLine(std::string_view only)
     app.require_subcommand(1);
     app.formatter(help);
     app.set_version_flag("--version", version_text, "Print the version, and the versions of libraries, and exit");
-    const auto is_only = [only](const Command& command) { return command.name == only; };
+    const auto is_only = [only](const NamedCommand& command) { return command.name == only; };
     complete = only != "--version" && std::ranges::none_of(commands_for_all_units, is_only) &&
                std::ranges::none_of(unit_commands(), is_only);
-    const auto add = [&](const Command& command) {
+    const auto add = [&](const NamedCommand& command) {
         if (!complete && !is_only(command)) return;
-        Run run = command.add(app);
+        Run run = command.add(Command(app));
         commands.emplace_back(app.get_subcommand(std::string(command.name)), std::move(run));
     };
     std::ranges::for_each(commands_for_all_units, add);
@@ -175,6 +180,21 @@ CommandLine::CommandLine(std::string_view only)
 }
 
 }  // namespace
+
+Run add_below(const Command& command, const std::vector<std::function<Run(const Command&)>>& adds) {
+    CLI::App& app = command.app();
+    app.require_subcommand(1);
+    std::vector<std::pair<CLI::App*, Run>> commands;
+    for (const auto& add : adds) {
+        Run run = add(command);
+        commands.emplace_back(app.get_subcommands({}).back(), std::move(run));
+    }
+    return [commands = std::move(commands)] {
+        for (const auto& [below, go] : commands)
+            if (below->parsed()) return go();
+        return usage;
+    };
+}
 
 int run(int argc, char** argv) {
     std::vector<std::string> as_option = as_help_option(argc, argv);

@@ -75,31 +75,16 @@ Result<std::vector<std::uint32_t>> read_cpus(const std::vector<std::string>& tex
 
 }  // namespace
 
-void SelectionOptions::add_to(CLI::App& command) {
-    constexpr const char* group = "Selection, of perf.data with CoreSight trace or branch stacks";
-    const auto add = [&](const char* name, std::vector<std::string>& into, const char* type, const char* help) {
-        command.add_option(name, into, help)->type_name(type)->allow_extra_args(false)->take_all()->group(group);
-    };
-    add("--process", processes, "PID|NAME",
-        "Only this process; * and ? are wildcards, and a name after ~ is a regular expression. May be "
-        "repeated");
-    add("--exclude-process", excluded, "PID|NAME", "Leave out this process; names as above. May be repeated");
-    command
-        .add_flag("--exclude-recorder", without_recorder,
-                  "Leave out the recorder: processes called perf or simpleperf, or as simpleperf's file names it")
-        ->group(group);
-    add("--thread", threads, "TID|NAME", "Only this thread; * and ? are wildcards. May be repeated");
-    add("--only-image", images, "NAME",
-        "Only code of this file: its path, file name or build ID; * and ? are wildcards, ~ as above. May be repeated");
-    add("--cpu", cpus, "N", "Only these CPUs, such as 3 or 0-3,7. May be repeated");
-    CLI::Option* const of_kernel = command.add_flag("--kernel", kernel, "Only code of the kernel")->group(group);
-    command.add_flag("--user", user, "Only code that is not the kernel's")->group(group)->excludes(of_kernel);
-    command
-        .add_option("--time", time,
-                    "Only what ran in this time, in seconds as perf prints them (12.5..12.75; 12.5.. is the rest). By "
-                    "timestamps where they count the kernel's clock, else by AUX ranges, which are taken as a whole")
-        ->type_name("FIRST..LAST")
-        ->group(group);
+void SelectionOptions::add_to(const Command& command) {
+    command.option("--process", processes);
+    command.option("--exclude-process", excluded);
+    command.flag("--exclude-recorder", without_recorder);
+    command.option("--thread", threads);
+    command.option("--only-image", images);
+    command.option("--cpu", cpus);
+    const Option of_kernel = command.flag("--kernel", kernel);
+    command.flag("--user", user)->excludes(of_kernel);
+    command.option("--time", time);
 }
 
 const char* SelectionOptions::given() const {

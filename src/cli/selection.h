@@ -2,9 +2,9 @@
 /// the kernel or user code, and when.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+#include "command_line.h"
 
 #include "waymark/core/result.h"
 #include "waymark/pipeline/flow_filter.h"
@@ -17,7 +17,7 @@ struct SelectionOptions {
     bool kernel = false, user = false;
     std::string time;
 
-    void add_to(CLI::App& command);
+    void add_to(const Command& command);
     /// The first option that was given; null if none was.
     [[nodiscard]] const char* given() const;
     /// Errors: `usage`: an invalid value.

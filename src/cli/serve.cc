@@ -169,79 +169,26 @@ ExitStatus run_server(const ServeCommandOptions& options) {
 
 }  // namespace
 
-Run add_serve(CLI::App& app) {
+Run add_serve(const Command& app) {
     auto options = std::make_shared<ServeCommandOptions>();
-    CLI::App& command =
-        *app.add_subcommand("serve", "The report of a long capture in a browser, with each call of any part");
+    const Command command = app.add("serve");
     AnswersOptions& answers = options->answers;
     answers.input.add_to(command);
     answers.input.selection.add_to(command);
-    command.remove_option(command.get_option("--output"));
-    add_jobs(command, answers.jobs);
-    command.add_option("--port", options->server.port, "Port to listen at; 0: one that is free")
-        ->type_name("N")
-        ->capture_default_str();
-    command
-        .add_option("--listen", options->server.address,
-                    "Address to listen at. Any other than one of this machine alone lets everyone who knows the URL "
-                    "read the capture, unencrypted")
-        ->type_name("ADDRESS")
-        ->capture_default_str();
-    command
-        .add_option("--index", options->index,
-                    "File that keeps the index of the capture for the next time. Default: one below XDG_CACHE_HOME, "
-                    "or below ~/.cache")
-        ->type_name("FILE");
-    command
-        .add_option("--index-every", options->spacing,
-                    "Bytes of a source's trace between two places of the index, at least. More bytes make windows "
-                    "slower, and the index smaller")
-        ->type_name("BYTES")
-        ->check(CLI::Range(std::uint64_t{1024}, std::uint64_t{1} << 40))
-        ->capture_default_str();
-    command.add_option("--idle", options->idle_minutes, "End after this number of minutes without a request; 0: never")
-        ->type_name("MINUTES")
-        ->check(CLI::Range(0U, 100'000U))
-        ->capture_default_str();
-    command
-        .add_option("--max-size", options->most_megabytes,
-                    "Maximum size of a page; rows with the lowest cost are left out")
-        ->type_name("MB")
-        ->capture_default_str();
-    command
-        .add_option("--steps", options->most_steps,
-                    "Maximum number of ranges of code of each source that a page can step through; 0: none")
-        ->type_name("N")
-        ->check(CLI::Range(0U, 100'000'000U))
-        ->capture_default_str();
+    command.remove_option("--output");
+    command.option("--jobs", answers.jobs);
+    command.option("--port", options->server.port);
+    command.option("--listen", options->server.address);
+    command.option("--index", options->index);
+    command.option("--index-every", options->spacing)->check(range(std::uint64_t{1024}, std::uint64_t{1} << 40));
+    command.option("--idle", options->idle_minutes)->check(range(0U, 100'000U));
+    command.option("--max-size", options->most_megabytes);
+    command.option("--steps", options->most_steps)->check(range(0U, 100'000'000U));
     add_timestamp_hz(command, answers);
-    add_kallsyms(command, answers.kallsyms);
+    command.option("--kallsyms", answers.kallsyms);
     add_code(command, options->code, "What the report's filter 'own code' keeps: ");
-    command.add_flag("--no-sources", options->no_sources, "Leave out the text of source files");
-    command
-        .add_option("--source-root", options->source_roots,
-                    "Folder of the program's sources, in which files that debug information names are looked for. May "
-                    "be repeated")
-        ->type_name("DIR");
-    command.footer(
-        "Prints a URL, and answers a browser of this machine there until Ctrl-C. The page is that of waymark report.\n"
-        "Of a long run a page shows calls that are merged: the server also has pages of windows, in which each call\n"
-        "and each instruction is there and all figures are of the window alone. The page asks for them (Window), and\n"
-        "so does the address: URL/window?from=1000000&to=1500000, in instructions of each source.\n"
-        "\n"
-        "One pass over the trace makes an index of places at which decoding can begin. It takes at most 1 % of the\n"
-        "trace's size, and is kept for the next time. Pages come meanwhile: first of the beginning of the run.\n"
-        "\n"
-        "  waymark serve capture\n"
-        "  waymark serve capture --idle 60 --index capture.index\n"
-        "  ssh -L 8000:127.0.0.1:8000 target waymark serve capture --port 8000\n"
-        "\n"
-        "Only who knows the URL, with its random token, gets anything, and nothing but pages of this capture. "
-        "Nothing is\nwritten but the index. A capture that changes meanwhile is refused.\n"
-        "\n"
-        "Exit status: 0 the server ended by a signal or by --idle; 1 nothing can be decoded; 2 usage, or Waymark was "
-        "built\n"
-        "without the report page; 3 the capture cannot be read, or the address not be listened at.\n");
+    command.flag("--no-sources", options->no_sources);
+    command.option("--source-root", options->source_roots);
     return [options] { return run_server(*options); };
 }
 

@@ -253,82 +253,21 @@ ExitStatus run_messages(MessageOptions& options) {
 
 }  // namespace
 
-Run add_messages(CLI::App& app);
-Run add_messages(CLI::App& app) {
+Run add_messages(const Command& app);
+Run add_messages(const Command& app) {
     auto options = std::make_shared<MessageOptions>();
-    CLI::App& command = *app.add_subcommand(
-        "messages", "What ITM, DWT and STM sent: text of software, accesses, exceptions, counters, samples");
+    const Command command = app.add("messages");
     options->input.add_to(command);
-    add_format(command, options->format, "text: for reading; tsv, json (a JSON object per line): for programs");
-    command
-        .add_option("--kind", options->kinds,
-                    "Only messages of this kind: text (what software wrote to stimulus ports or channels), sample (of "
-                    "the program "
-                    "counter), exception, access (to a watched address), counters (that wrapped), time (global "
-                    "timestamps), overflow, reserved, damage, flag (the end of a message), trigger, frequency (of "
-                    "timestamps), record (what several writes say, with --layout); or all. Default: text, record, "
-                    "overflow and damage. May be "
-                    "repeated")
-        ->type_name("KIND")
-        ->take_all()
-        ->transform(one_of(kind_words()));
-    command.add_option("--port", options->ports, "Of text only that of this stimulus port, 0 to 255. May be repeated")
-        ->type_name("N")
-        ->take_all()
-        ->check(CLI::Range(0, 255));
-    command.add_option("--master", options->masters, "Of an STM, only what this master wrote. May be repeated")
-        ->type_name("N")
-        ->take_all()
-        ->check(CLI::Range(0, 0xffff));
-    command
-        .add_option("--channel", options->channels, "Of an STM, only what was written to this channel. May be repeated")
-        ->type_name("N")
-        ->take_all()
-        ->check(CLI::Range(0, 0xffff));
-    command
-        .add_option(
-            "--layout", options->layout,
-            "Of an STM: join what is written to a channel to messages of software, and read these as sys-t (MIPI "
-            "SyS-T, Linux p_sys-t), basic (text or bytes: Linux p_basic, console), ost (Linux p_ost) or ftrace "
-            "(Linux ftrace by p_basic)")
-        ->type_name("LAYOUT")
-        ->transform(one_of(layout_words()));
-    command
-        .add_option(
-            "--catalog", options->catalogs,
-            "With --layout sys-t, which it implies: a collateral file (XML) with texts and names of a client. May "
-            "be repeated")
-        ->type_name("FILE")
-        ->take_all();
-    command
-        .add_option(
-            "--client", options->client,
-            "The client in --catalog that sent the messages without a GUID. Default: by master, channel and origin")
-        ->type_name("NAME");
-    command.add_flag("--follow", options->follow,
-                     "List messages while they come, until the stream ends or SIGINT (Ctrl-C) does: CAPTURE is a file "
-                     "that grows, - (standard input) or tcp:PORT, a port of this machine that serves the bytes of SWO "
-                     "or another source; tcp:HOST:PORT for one of another machine. Messages without a timestamp wait "
-                     "a fifth of a second for one");
-    command.add_flag("--strict", options->strict, "Exit with status 1 if messages were lost or bytes are damaged");
-    command.footer(
-        "Times of an ITM are cycles, the sum of its local timestamps; of an STM its timestamps. '>=': timestamps were "
-        "lost "
-        "before;\n"
-        "'-': none follows. In text, what is written to a port or channel is a line up to its newline or the end of "
-        "the "
-        "message,\n"
-        "with the time of its first character; values that are no text are hexadecimal. In tsv and json every message "
-        "is "
-        "a row.\n"
-        "\n"
-        "  waymark messages CAPTURE --port 0\n"
-        "  waymark messages CAPTURE --kind access --format tsv\n"
-        "  waymark messages CAPTURE --catalog client.xml\n"
-        "  waymark messages swo.bin --protocol itm --kind all\n"
-        "  waymark messages tcp:3443 --protocol itm --follow\n"
-        "\n"
-        "waymark profile shows samples by function, waymark exceptions how long handlers took.\n");
+    command.option("--format", options->format);
+    command.option("--kind", options->kinds)->transform(one_of(kind_words()));
+    command.option("--port", options->ports)->check(range(0, 255));
+    command.option("--master", options->masters)->check(range(0, 0xffff));
+    command.option("--channel", options->channels)->check(range(0, 0xffff));
+    command.option("--layout", options->layout)->transform(one_of(layout_words()));
+    command.option("--catalog", options->catalogs);
+    command.option("--client", options->client);
+    command.flag("--follow", options->follow);
+    command.flag("--strict", options->strict);
     return [options] { return run_messages(*options); };
 }
 

@@ -5,13 +5,13 @@
 namespace waymark::cli {
 
 // Defined in src/cli/unit_messages.cc, src/cli/dpu and src/cli/spe.
-Run add_messages(CLI::App& app);
-Run add_dpu(CLI::App& app);
-Run add_spe(CLI::App& app);
+Run add_messages(const Command& app);
+Run add_dpu(const Command& app);
+Run add_spe(const Command& app);
 
-std::span<const Command> unit_commands() {
-    static constexpr std::array commands{Command{"messages", add_messages}, Command{"spe", add_spe},
-                                         Command{"dpu", add_dpu}};
+std::span<const NamedCommand> unit_commands() {
+    static constexpr std::array commands{NamedCommand{"messages", add_messages}, NamedCommand{"spe", add_spe},
+                                         NamedCommand{"dpu", add_dpu}};
     return commands;
 }
 

@@ -227,38 +227,14 @@ private:
 
 }  // namespace
 
-Run add_verify(CLI::App& app) {
+Run add_verify(const Command& app) {
     auto options = std::make_shared<InputOptions>();
-    CLI::App& command = *app.add_subcommand("verify", "Decode a recording and compare it with what really executed");
-    command
-        .add_option(
-            "DIR", options->capture,
-            "A folder made by 'waymark record', or a perf.data file (--as perf) with the truth beside it; samples "
-            "(--unit spe) are not compared")
-        ->required();
-    command.add_option("--source", options->sources, "Only this source: trace ID (0x13) or name. May be repeated")
-        ->type_name("ID|NAME")
-        ->take_all();
-    command.add_option("--symbols", options->symbols, "ELF file to take names from. May be repeated")
-        ->type_name("FILE")
-        ->take_all();
+    const Command command = app.add("verify");
+    command.option("DIR", options->capture);
+    command.option("--source", options->sources);
+    command.option("--symbols", options->symbols);
     options->add_folders_to(command);
-    add_output(command, options->output);
-    command.footer(
-        "Compares ranges, instructions and the ordered hash of each source. Of a perf.data file: how often each thread "
-        "executed\n"
-        "each address (only how many instructions, without --truth), not the order. Of a DPU: counts of each task, and "
-        "from each\n"
-        "place that a call led to, changes of flow, user data. Where they differ, and the recording was\n"
-        "made with --truth, it shows the first difference with the packets around it.\n"
-        "\n"
-        "Exit status: 0 equal, or different only where the trace declares a loss (an overflow; a buffer that "
-        "wrapped\n"
-        "or stopped by a trigger, if recorded with --truth: everything after the first synchronisation must then be "
-        "equal);\n"
-        "1 different; 2 usage; 3 the capture or its truth cannot be read; 4 not compared: there is no "
-        "truth,\n"
-        "or it does not cover the trace (NOT COMPARED).\n");
+    command.option("--output", options->output);
     return [options] { return Verification(*options).run(); };
 }
 

@@ -2,12 +2,12 @@
 /// system.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+#include "../command_line.h"
 
 #include "waymark/core/result.h"
 #include "waymark/record/flow_recording.h"
@@ -24,14 +24,14 @@ struct CortexMRecordOptions {
                   stm_ports = record::CortexMRecording{}.stm_ports;
     std::vector<std::string> watch;
     bool no_exceptions = false, no_timestamps = false;
-    std::vector<CLI::Option*> of_mtb, of_itm, of_stm;
+    std::vector<Option> of_mtb, of_itm, of_stm;
 
     /// `cortex_m`: whether the program was built for one. Its ETM is one of these units.
     [[nodiscard]] static bool is_unit(std::string_view name, bool cortex_m);
     /// Whether an option of program flow units is valid for these units too.
     [[nodiscard]] static bool shares(std::string_view option);
     /// Adds the options to the command, and appends them to `added`.
-    void add_to(CLI::App& command, std::vector<CLI::Option*>& added);
+    void add_to(const Command& command, std::vector<Option>& added);
 };
 
 /// Errors: the errors of record::record_cortex_m.

@@ -32,29 +32,18 @@ struct DpuOptions {
     std::vector<std::string> ranges;
     std::optional<std::uint64_t> limit;  ///< maximum rows in text; nullopt: the view's default
     bool strict = false;
-    CLI::Option* format_option = nullptr;
+    Option format_option;
 
-    void add_to(CLI::App& command, bool rows) {
-        command.add_option("CAPTURE", input.capture, "Folder with a dpu.ini, as 'waymark record --unit dpu' writes it")
-            ->required();
-        format_option = add_format(command, format);
-        add_output(command, input.output);
-        command
-            .add_option("--image", input.images,
-                        "One more program with names for addresses, as FILE or FILE@LOAD_BIAS. May be repeated")
-            ->type_name("FILE")
-            ->take_all();
+    void add_to(const Command& command, bool rows) {
+        command.option("CAPTURE", input.capture);
+        format_option = command.option("--format", format);
+        command.option("--output", input.output);
+        command.option("--image", input.images);
         input.add_folders_to(command);
-        command.add_flag("--strict", strict, "Exit with status 1 if trace was lost or a figure is doubtful");
+        command.flag("--strict", strict);
         if (!rows) return;
-        command.add_option("--counter", counter, "The counter rows are sorted by, such as A0 or CYCLES. Default: A0")
-            ->type_name("NAME");
-        command
-            .add_option("--limit", limit,
-                        "Maximum number of rows of a table; 0: all. Default: 50, in the report 15. tsv and json "
-                        "contain all rows")
-            ->type_name("N")
-            ->check(not_negative());
+        command.option("--counter", counter);
+        command.option("--limit", limit);
     }
 };
 
@@ -187,11 +176,6 @@ bool has_only_rows(std::string_view view) { return view == "loops" || view == "d
 
 // ---- commands
 
-struct DpuCommand {
-    const char *name, *title, *help, *footer;
-    bool rows;  ///< its rows are sorted by a counter, and limited
-};
-
 void print_parts(const DpuView& a, Output& out, const std::string& view, const std::vector<DpuTable>& parts,
                  const std::vector<std::string>& notes) {
     print_head(a, out);
@@ -292,91 +276,29 @@ ExitStatus run_folded(const DpuOptions& options) {
 
 }  // namespace
 
-Run add_dpu_program(CLI::App& dpu);
-Run add_dpu_run(CLI::App& dpu);
+Run add_dpu_program(const Command& dpu);
+Run add_dpu_run(const Command& dpu);
 
-Run add_dpu(CLI::App& app) {
-    CLI::App& dpu = *app.add_subcommand("dpu", "Counters and trace of a Debug and Profiling Unit (DPU)");
-    dpu.require_subcommand(1);
-    dpu.footer(
-        "Captures are folders with a dpu.ini. Every view says which of its figures are exact, which are estimated, and "
-        "which\n"
-        "the trace mode does not record. If the rows cover all counts, the view checks that they add up. Trace words\n"
-        "have the layout WL-1: Waymark defines the flags, entries and event sets that the published description of "
-        "the\n"
-        "unit omits.\n");
-    auto commands = std::make_shared<std::vector<std::pair<CLI::App*, Run>>>();
-    constexpr const char* status =
-        "\nExit status: 0 success; 1 there is no entry, the rows do not add up, or with --strict something was lost "
-        "or is\n"
-        "doubtful; 2 usage; 3 the capture cannot be read completely, or the output cannot be written.\n";
-    const std::array<DpuCommand, 10> views{{
-        {"report", "Tasks, functions, interrupts, loops and user data at a glance", "", "  waymark dpu report DIR\n",
-         true},
-        {"tasks", "Cost of each task in user and supervisor mode, and of each period in which it ran (stay)", "",
-         "A row is a task ID in user or supervisor state. A stay is one uninterrupted period on the core. Rows in "
-         "angle\n"
-         "brackets contain costs that cannot be assigned to a task, such as intervals in which trace was lost.\n\n"
-         "  waymark dpu tasks DIR --counter STALL_ALL\n",
-         true},
-        {"functions", "Cost of each function, without and with its callees (mode flow)", "",
-         "The counters are read at each call, return and interrupt. The difference between two readings is the cost "
-         "of\n"
-         "the function that the first one entered. The trace has no jumps: a function that is seen to run after a "
-         "jump,\n"
-         "such as a tail call or a procedure linkage table entry (puts@plt), counts as called. The cost up to the "
-         "next\n"
-         "call or return belongs to this function if the jump is unconditional, else to the function before it "
-         "(column\n"
-         "crossed in tsv). For recursive functions only outermost calls have a cost with callees.\n\n"
-         "  waymark dpu "
-         "functions DIR --limit 0\n",
-         true},
-        {"paths", "Cost of each call path (mode flow)", "",
-         "--folded writes lines for flame graphs, of the counter --counter names.\n\n"
-         "  waymark dpu paths DIR --folded --counter DC_MISS > stacks.txt\n",
-         true},
-        {"interrupts", "Cost of each interrupt and system call, from entry to return", "", "", true},
-        {"ranges", "Cost of address ranges", "", "  waymark dpu ranges DIR --range main --range 0x10400-0x10800\n",
-         true},
-        {"timeline", "Which task ran when, with the rates of the counters", "", "", true},
-        {"loops", "Loops: where, how often, how long (mode compressed)", "", "", false},
-        {"data", "What the program wrote to DP_TD", "", "", false},
-        {"ratios", "Miss rates, load, stall shares, use of the bus: figures derived from the counters", "",
-         "A figure is shown if all counters that it needs are counted: load = 1 - WAIT / CYCLES, cycles per set =\n"
-         "CYCLES / VLES, miss rates = MISS / (HIT + MISS), stalled = STALL / CYCLES, cycles lost per DC miss =\n"
-         "STALL_DATA / DC_MISS, bus utilisation = BUS_BUSY / (BUS_BUSY + BUS_WAIT + BUS_IDLE). Several runs with\n"
-         "different events together: waymark report or waymark profile with all of them.\n\n"
-         "  waymark dpu ratios DIR\n",
-         false},
-    }};
-    const auto add_view = [&](const DpuCommand& view) {
-        auto options = std::make_shared<DpuOptions>();
-        CLI::App& command = *dpu.add_subcommand(view.name, view.title);
-        options->add_to(command, view.rows);
-        command.footer(std::string(view.footer) + status);
-        auto folded = std::make_shared<bool>(false);
-        if (std::string_view(view.name) == "paths")
-            command.add_flag("--folded", *folded, "Lines for flame graphs: names from the root, and the count");
-        if (std::string_view(view.name) == "ranges")
-            command.add_option("--range", options->ranges, "Addresses FROM-TO, or a function. May be repeated")
-                ->type_name("RANGE")
-                ->take_all();
-        commands->emplace_back(&command, [options, folded, name = std::string(view.name)] {
-            return *folded ? run_folded(*options) : run_view(*options, name);
+Run add_dpu(const Command& app) {
+    const Command dpu = app.add("dpu");
+    std::vector<std::function<Run(const Command&)>> adds;
+    // Rows of the first ones are sorted by a counter, and limited.
+    constexpr std::array views{"report",   "tasks", "functions", "paths",  "interrupts", "ranges",
+                               "timeline", "loops", "data",      "ratios", "health"};
+    constexpr std::size_t with_rows = 7;
+    for (std::size_t i = 0; i < views.size(); ++i)
+        adds.emplace_back([view = std::string(views[i]), rows = i < with_rows](const Command& below) -> Run {
+            auto options = std::make_shared<DpuOptions>();
+            const Command command = below.add(view);
+            options->add_to(command, rows);
+            auto folded = std::make_shared<bool>(false);
+            if (view == "paths") command.flag("--folded", *folded);
+            if (view == "ranges") command.option("--range", options->ranges);
+            return [options, folded, view] { return *folded ? run_folded(*options) : run_view(*options, view); };
         });
-    };
-    for (const DpuCommand& view : views) add_view(view);
-    add_view({"health", "Contents of the buffer: entries by kind, padding, gaps, losses", "", "", false});
-    Run program = add_dpu_program(dpu);
-    commands->emplace_back(dpu.get_subcommand("program"), std::move(program));
-    Run run = add_dpu_run(dpu);
-    commands->emplace_back(dpu.get_subcommand("run"), std::move(run));
-    return [commands] {
-        for (const auto& [command, go] : *commands)
-            if (command->parsed()) return go();
-        return usage;
-    };
+    adds.emplace_back(add_dpu_program);
+    adds.emplace_back(add_dpu_run);
+    return add_below(dpu, adds);
 }
 
 }  // namespace waymark::cli

@@ -23,8 +23,8 @@
 
 namespace waymark::cli {
 
-Run add_dpu_program(CLI::App& dpu);
-Run add_dpu_run(CLI::App& dpu);
+Run add_dpu_program(const Command& dpu);
+Run add_dpu_run(const Command& dpu);
 
 namespace {
 
@@ -133,70 +133,23 @@ ExitStatus run_on_stimulus(const StimulusRunOptions& options) {
 
 }  // namespace
 
-Run add_dpu_program(CLI::App& dpu) {
+Run add_dpu_program(const Command& dpu) {
     auto options = std::make_shared<ProgramOptions>();
-    CLI::App& command = *dpu.add_subcommand("program", "Check a register program: what it does, and its mistakes");
-    command.add_option("FILE", options->file, "Lines of register writes; - is standard input")->required();
-    add_format(command, options->format, "text: for reading; json: for programs", {"text", "json"});
-    command
-        .add_option("--eonce", options->eonce,
-                    "What the EOnCE traces: TCHOF, TINT, TEXEC, TMARK, TLOOP, "
-                    "TSUB, TRTE. Default: what the mode needs")
-        ->type_name("CLASSES")
-        ->delimiter(',')
-        ->transform(one_of({"TCHOF", "TINT", "TEXEC", "TMARK", "TLOOP", "TSUB", "TRTE"}));
-    add_output(command, options->output);
-    command.footer(
-        "One write per line; fields that are not named are 0; a cycle "
-        "may precede the register:\n"
-        "\n"
-        "  DP_TSA 0x20000000\n"
-        "  DP_TEA 0x20000fe0\n"
-        "  DP_TW  0x20000000\n"
-        "  DP_TAC TENM=immediate CEG=2 CMODE=trace TCEN=1\n"
-        "  @5000 DP_TC TMODE=TASK EN=1\n"
-        "\n"
-        "or as JSON: {\"register\": \"DP_TC\", \"fields\": "
-        "{\"TMODE\": \"TASK\", \"EN\": 1}}. 'waymark record --unit "
-        "dpu\n"
-        "--registers FILE' records with it.\n"
-        "\n"
-        "Exit status: 0 nothing is wrong, though it may be doubtful; "
-        "1 something is; 2 usage; 3 the file cannot be "
-        "read.\n");
+    const Command command = dpu.add("program");
+    command.option("FILE", options->file);
+    command.option("--format", options->format);
+    command.option("--eonce", options->eonce)->delimiter(',');
+    command.option("--output", options->output);
     return [options] { return run_program(*options); };
 }
 
-Run add_dpu_run(CLI::App& dpu) {
+Run add_dpu_run(const Command& dpu) {
     auto options = std::make_shared<StimulusRunOptions>();
-    CLI::App& command = *dpu.add_subcommand("run", "Run the unit as a model on a text of what happens, without QEMU");
-    command.add_option("PROGRAM", options->program, "Register program, as 'waymark dpu program' checks it")->required();
-    command.add_option("STIMULUS", options->stimulus, "What happens cycle by cycle; see below")->required();
-    command.add_option("-o,--output", options->folder, "Folder for the capture: new or empty")
-        ->type_name("DIR")
-        ->capture_default_str();
-    command.add_flag("-q,--quiet", options->quiet, "Print only warnings and errors");
-    command.footer(
-        "A stimulus has a line for each thing that happens (docs/spec/dpu.md, 13.5), such as:\n"
-        "\n"
-        "  context user 5 5\n"
-        "  cycles 100 VLES=80 DC_MISS=2\n"
-        "  item call 0x1000 0x2000\n"
-        "  write DP_TD 0x1234\n"
-        "  sample\n"
-        "\n"
-        "context: privilege, program ID and data ID from here on. cycles: a number of cycles, with the events in them, "
-        "spread evenly; cycle: one cycle, with the items and writes before it. item: an item of the EOnCE (call, "
-        "return, interrupt, exception, system-call, rte, jump, short-loop, long-loop, mark, set, edca, edcd, "
-        "debugev); behind 'item rte 0x208 0x1004' stands the context after it, such as 'user 7 7'. write: a write of "
-        "a register. sample: DP_TC.SAMPLE. 'repeat 10' repeats the lines up to 'end'. 'debug on', 'eonce TINT TRTE', "
-        "'symbol 0x1000 main' and 'task 5 radio' describe the program.\n"
-        "\n"
-        "  waymark dpu run program.txt stimulus.txt -o out && waymark dpu tasks "
-        "out\n"
-        "\n"
-        "Exit status: 0 there is trace; 1 there is none; 2 usage; 3 a file "
-        "cannot be read or written.\n");
+    const Command command = dpu.add("run");
+    command.option("PROGRAM", options->program);
+    command.option("STIMULUS", options->stimulus);
+    command.option("--output", options->folder);
+    command.flag("--quiet", options->quiet);
     return [options] { return run_on_stimulus(*options); };
 }
 

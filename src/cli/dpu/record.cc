@@ -175,81 +175,32 @@ std::string events_help() {
 
 }  // namespace
 
-void DpuRecordOptions::add_program_to(CLI::App& command, std::vector<CLI::Option*>& added) {
-    const auto program = [&](CLI::Option* option) {
+void DpuRecordOptions::add_program_to(const Command& command, std::vector<Option>& added) {
+    const auto program = [&](const Option& option) {
         not_with_registers.push_back(option);
         added.push_back(option);
         option->group("--unit dpu: how the unit is programmed");
     };
     std::vector<std::string> modes;
     for (const auto& each : record::dpu_modes()) modes.push_back(each.first);
-    program(
-        command
-            .add_option("--mode", mode,
-                        "Events that make an entry of the trace. task: a change of task or privilege; flow: each call, "
-                        "return and interrupt; sample: each --sample-every; edca5: each event of EDCA5 (these with "
-                        "all six counters); raw, compressed: each change of flow, loops; user, user-raw: what the "
-                        "program writes to DP_TD")
-            ->type_name("MODE")
-            ->transform(one_of(modes))
-            ->capture_default_str());
-    program(command
-                .add_option("--events", events,
-                            "Event sets of the two triads of counters, as in 2,7 (the default): cycles and stalls, "
-                            "data cache. --events-help lists them")
-                ->type_name("A,B")
-                ->delimiter(','));
-    program(command.add_option("--initial", initial, "Value of all six counters at first; they count down from it")
-                ->type_name("N")
-                ->check(not_negative())
-                ->capture_default_str());
-    program(command
-                .add_option("--buffer-mode", buffer_mode,
-                            "With --buffer, what happens at its end. overwrite: it wraps; request: the trace "
-                            "event asks for its readout, half by half, and an interrupt serves it, so that all is kept")
-                ->type_name("MODE")
-                ->transform(one_of({"overwrite", "request"}))
-                ->capture_default_str());
-    program(command
-                .add_option("--nexus", nexus,
-                            "What goes to the Nexus interface: off, mirror (what goes to the buffer), raw (EOnCE "
-                            "information), only (and nothing to the buffer)")
-                ->type_name("WHAT")
-                ->transform(one_of({"off", "mirror", "raw", "only"}))
-                ->capture_default_str());
-    program(command.add_flag("--no-user-data", no_user_data,
-                             "Writes to DP_TD make entries in modes user and user-raw alone"));
+    program(command.option("--mode", mode)->transform(one_of(modes)));
+    program(command.option("--events", events)->delimiter(','));
+    program(command.option("--initial", initial));
+    program(command.option("--buffer-mode", buffer_mode));
+    program(command.option("--nexus", nexus));
+    program(command.flag("--no-user-data", no_user_data));
 }
 
-void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& added) {
+void DpuRecordOptions::add_to(const Command& command, std::vector<Option>& added) {
     add_program_to(command, added);
-    const auto add = [&](CLI::Option* option) {
+    const auto add = [&](const Option& option) {
         added.push_back(option);
         return option->group("--unit dpu: how the unit is programmed");
     };
-    add(command.add_option("--sample-every", sample_every, "The program writes SAMPLE every CYCLES cycles")
-            ->type_name("CYCLES")
-            ->check(not_negative()));
-    add(command
-            .add_option("--loops", loops,
-                        "hardware: a backward branch over a straight body is a hardware loop; none: a change of flow")
-            ->type_name("KIND")
-            ->transform(one_of({"hardware", "none"}))
-            ->capture_default_str());
-    add(command
-            .add_option("--mark", marks,
-                        "Executing the instruction at this symbol or address is a MARK. May be repeated")
-            ->type_name("SYMBOL")
-            ->allow_extra_args(false)
-            ->take_all());
-    add(command
-            .add_option(
-                "--edca", edca,
-                "Channel N (0 to 5) watches this symbol, address or range (START-STOP, where STOP is the address "
-                "after it), executed or accessed, as in 5=main. May be repeated")
-            ->type_name("N=PLACE")
-            ->allow_extra_args(false)
-            ->take_all());
+    add(command.option("--sample-every", sample_every));
+    add(command.option("--loops", loops));
+    add(command.option("--mark", marks));
+    add(command.option("--edca", edca));
     constexpr std::array routine_texts{
         "What the service routine of interrupt line 0 writes to the unit's registers, as --registers has them: for "
         "DP_CR.DECA0=line-0, 'DP_TC ... SAMPLE=1', 'DP_CA0V 1000' and the DP_TAC line again take a sample each 1000 "
@@ -259,40 +210,17 @@ void DpuRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
         "debug state, and the recording ends there"};
     for (std::size_t i = 0; i < routines.size(); ++i)
         add(command.add_option(routine_options[i], routines[i], routine_texts[i])->type_name("FILE"));
-    add(command
-            .add_option("--core-set", core,
-                        "One number of the modelled core, as in --core-set miss_cycles=40; --core-help lists them. May "
-                        "be repeated")
-            ->type_name("NAME=N")
-            ->allow_extra_args(false)
-            ->take_all());
-    add(command
-            .add_option("--bus-cycles", bus_cycles,
-                        "Cycles until a line of trace is in memory: with many cycles, the unit's buffer of eight lines "
-                        "fills, and entries are lost")
-            ->type_name("N")
-            ->check(CLI::Range(1U, 1000000U))
-            ->capture_default_str());
-    const auto help = [&](const char* name, const char* text, std::string (*what)()) {
-        command
-            .add_flag_callback(
-                name,
-                [what] {
-                    std::fputs(what().c_str(), stdout);
-                    throw CLI::Success{};
-                },
-                text)
-            ->group("--unit dpu: how the unit is programmed");
-    };
-    help("--events-help", "Print the event sets", events_help);
-    help("--core-help", "Print every number of the modelled core with its default",
-         [] { return record::to_text(record::CoreModel{}); });
+    add(command.option("--core-set", core));
+    add(command.option("--bus-cycles", bus_cycles)->check(range(1U, 1000000U)));
+    constexpr const char* group = "--unit dpu: how the unit is programmed";
+    command.print("--events-help", events_help)->group(group);
+    command.print("--core-help", [] { return record::to_text(record::CoreModel{}); })->group(group);
 }
 
 Result<record::RecordOutcome> run_record_dpu(const record::FlowRecording& common, const DpuRecordOptions& options,
                                              const record::ShowRecording& show) {
     if (!common.registers.empty())
-        for (const CLI::Option* option : options.not_with_registers)
+        for (const Option& option : options.not_with_registers)
             if (option->count() != 0)
                 return Error{Errc::usage, fmt::format("{} cannot be used with --registers: the program in {} sets it",
                                                       option->get_name(), common.registers)};

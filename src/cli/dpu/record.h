@@ -2,11 +2,11 @@
 /// watches.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
+#include "../command_line.h"
 
 #include "waymark/core/result.h"
 #include "waymark/record/flow_recording.h"
@@ -21,12 +21,12 @@ struct DpuRecordOptions {
     std::uint64_t initial = 0x7fffffff, sample_every = 0;
     std::uint32_t bus_cycles = 1;
     bool no_user_data = false;
-    std::vector<CLI::Option*> not_with_registers;
+    std::vector<Option> not_with_registers;
 
     /// Adds the options to the command, and appends them to `added`.
-    void add_to(CLI::App& command, std::vector<CLI::Option*>& added);
+    void add_to(const Command& command, std::vector<Option>& added);
     /// The part of them that --registers replaces.
-    void add_program_to(CLI::App& command, std::vector<CLI::Option*>& added);
+    void add_program_to(const Command& command, std::vector<Option>& added);
 };
 
 /// Reads the options of add_program_to(), and `registers` and `buffer` of `common`. Errors: `usage`, `unreadable`.

@@ -6,41 +6,13 @@
 
 namespace waymark::cli {
 
-Run add_fleet(CLI::App& app) {
-    CLI::App& fleet =
-        *app.add_subcommand("fleet", "Decode any number of captures, here or under Slurm, and add them up");
-    fleet.require_subcommand(1);
-    fleet.footer(
-        "A job is a folder. All commands take it, on any machine that sees it:\n"
-        "\n"
-        "  waymark fleet plan captures/ -o JOB      what there is to do, in shards\n"
-        "  waymark fleet local JOB                  decode and merge here; or, under Slurm:\n"
-        "  waymark fleet submit JOB -- --partition=arm --time=30\n"
-        "  waymark fleet status JOB\n"
-        "  waymark report JOB/result.answers\n"
-        "\n"
-        "docs/fleet.md describes the files, and how other batch systems run shards.\n");
-    auto commands = std::make_shared<std::vector<std::pair<CLI::App*, Run>>>();
-    const auto add = [&](Run command) { commands->emplace_back(fleet.get_subcommands({}).back(), std::move(command)); };
-    add(add_fleet_plan(fleet));
-    add(add_fleet_local(fleet));
-    add(add_fleet_submit(fleet));
-    add(add_fleet_status(fleet));
-    add(add_fleet_cancel(fleet));
-    add(add_fleet_resume(fleet));
-    add(add_fleet_add(fleet));
-    add(add_fleet_run_shard(fleet));
-    add(add_fleet_merge(fleet));
-    return [commands] {
-        for (const auto& [command, go] : *commands)
-            if (command->parsed()) return go();
-        return usage;
-    };
+Run add_fleet(const Command& app) {
+    const Command fleet = app.add("fleet");
+    return add_below(fleet, {add_fleet_plan, add_fleet_local, add_fleet_submit, add_fleet_status, add_fleet_cancel,
+                             add_fleet_resume, add_fleet_add, add_fleet_run_shard, add_fleet_merge});
 }
 
-void add_job_folder(CLI::App& command, std::string& folder) {
-    command.add_option("JOB", folder, "Folder of the job, as waymark fleet plan made it")->required();
-}
+void add_job_folder(const Command& command, std::string& folder) { command.option("JOB", folder); }
 
 std::string elapsed_text(double seconds) {
     const auto whole = static_cast<std::uint64_t>(seconds + 0.5);

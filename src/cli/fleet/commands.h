@@ -13,22 +13,22 @@
 
 namespace waymark::cli {
 
-Run add_fleet_plan(CLI::App& fleet);
-Run add_fleet_add(CLI::App& fleet);
-Run add_fleet_run_shard(CLI::App& fleet);
-Run add_fleet_local(CLI::App& fleet);
-Run add_fleet_merge(CLI::App& fleet);
-Run add_fleet_status(CLI::App& fleet);
-Run add_fleet_submit(CLI::App& fleet);
-Run add_fleet_resume(CLI::App& fleet);
-Run add_fleet_cancel(CLI::App& fleet);
+Run add_fleet_plan(const Command& fleet);
+Run add_fleet_add(const Command& fleet);
+Run add_fleet_run_shard(const Command& fleet);
+Run add_fleet_local(const Command& fleet);
+Run add_fleet_merge(const Command& fleet);
+Run add_fleet_status(const Command& fleet);
+Run add_fleet_submit(const Command& fleet);
+Run add_fleet_resume(const Command& fleet);
+Run add_fleet_cancel(const Command& fleet);
 
 /// The folder in which a node keeps copies of files from --debug-dir.
 struct ImageCacheOptions {
     std::string folder;  ///< empty: nowhere
     std::uint64_t most_bytes = 10'000'000'000;
 
-    void add_to(CLI::App& command);
+    void add_to(const Command& command);
     /// The options as arguments of another command.
     [[nodiscard]] std::vector<std::string> arguments() const;
 };
@@ -37,7 +37,7 @@ struct ImageCacheOptions {
 class FleetDecoding {
 public:
     /// Adds the options to a command. The object must outlive the parsing.
-    void add_to(CLI::App& command);
+    void add_to(const Command& command);
     /// The options as arguments that `read` understands in any folder: file names are absolute.
     [[nodiscard]] std::vector<std::string> arguments() const;
     /// Errors: `usage` if the arguments come from another version.
@@ -50,11 +50,11 @@ public:
 private:
     AnswersOptions answers_;
     std::string contents_ = "code";
-    std::vector<const CLI::Option*> options_;
+    std::vector<Option> options_;
 };
 
 /// Adds the folder of a job.
-void add_job_folder(CLI::App& command, std::string& folder);
+void add_job_folder(const Command& command, std::string& folder);
 
 /// Merges a job, prints the outcome, writes it to the job's report, and returns the status.
 ExitStatus merge_and_report(const fleet::JobFolder& job, const std::string& output);

@@ -55,27 +55,25 @@ void name_sources(answers::Answers& answers, const std::filesystem::path& cache,
 
 }  // namespace
 
-void FleetDecoding::add_to(CLI::App& command) {
-    const std::vector<CLI::Option*> before = command.get_options();
+void FleetDecoding::add_to(const Command& command) {
+    const std::vector<Option> before = command.get_options();
     answers_.input.add_to(command);
-    command.remove_option(command.get_option("CAPTURE"));
-    command.remove_option(command.get_option("--output"));
+    command.remove_option("CAPTURE");
+    command.remove_option("--output");
     answers_.input.selection.add_to(command);
     add_timestamp_hz(command, answers_);
-    add_kallsyms(command, answers_.kallsyms);
-    add_choice(command, "--contents", contents_, {"ranges", "code", "all"},
-               "What answers files contain. ranges: only exact ranges and branches by build ID; code: also functions, "
-               "calls, and all code of functions that ran; all: also functions that never ran, and disassembly");
-    for (const CLI::Option* option : command.get_options())
+    command.option("--kallsyms", answers_.kallsyms);
+    command.option("--contents", contents_);
+    for (const Option& option : command.get_options())
         if (std::find(before.begin(), before.end(), option) == before.end()) options_.push_back(option);
 }
 
 std::vector<std::string> FleetDecoding::arguments() const {
     std::vector<std::string> out;
-    for (const CLI::Option* option : options_) {
+    for (const Option& option : options_) {
         const std::string name = option->get_name();
         if (option->count() == 0) continue;
-        if (option->get_type_size() == 0) {
+        if (option->is_flag()) {
             out.push_back(name);
             continue;
         }
@@ -91,15 +89,8 @@ std::vector<std::string> FleetDecoding::arguments() const {
 
 Result<std::unique_ptr<FleetDecoding>> FleetDecoding::read(const std::vector<std::string>& arguments) {
     auto out = std::make_unique<FleetDecoding>();
-    CLI::App command;
-    out->add_to(command);
-    try {
-        std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-        command.parse(reversed);
-    } catch (const CLI::ParseError& error) {
-        return Error{Errc::usage,
-                     fmt::format("the options in the plan are not options of this version: {}", error.what())};
-    }
+    if (const auto wrong = parse_options(arguments, [&](const Command& command) { out->add_to(command); }))
+        return Error{Errc::usage, "the options in the plan are not options of this version: " + *wrong};
     out->options_.clear();  // the stored options end with `command`
     AnswersOptions& a = out->answers_;
     a.ranges = true;
@@ -108,17 +99,9 @@ Result<std::unique_ptr<FleetDecoding>> FleetDecoding::read(const std::vector<std
     return out;
 }
 
-void ImageCacheOptions::add_to(CLI::App& command) {
-    command
-        .add_option("--image-cache", folder,
-                    "Folder on a disk of each machine for copies of the files of --debug-dir that captures need")
-        ->type_name("DIR");
-    command
-        .add_option("--image-cache-size", most_bytes,
-                    "Most bytes in it (suffixes K, M, G); files that were not used for longest are removed")
-        ->type_name("BYTES")
-        ->transform(CLI::AsSizeValue(true))
-        ->capture_default_str();
+void ImageCacheOptions::add_to(const Command& command) {
+    command.option("--image-cache", folder);
+    command.option("--image-cache-size", most_bytes)->transform(with_size_unit(true));
 }
 
 std::vector<std::string> ImageCacheOptions::arguments() const {

@@ -89,36 +89,20 @@ ExitStatus merge_and_report(const fleet::JobFolder& job, const std::string& outp
     return merged->complete() && merged->answers_bytes != 0 ? decoded : nothing;
 }
 
-Run add_fleet_merge(CLI::App& fleet_command) {
-    CLI::App& command = *fleet_command.add_subcommand("merge", "Add up what is decoded; list what is missing and why");
+Run add_fleet_merge(const Command& fleet_command) {
+    const Command command = fleet_command.add("merge");
     auto options = std::make_shared<FleetMergeOptions>();
     add_job_folder(command, options->job);
-    command.add_option("-o,--output", options->output, "The answers file to write; default: JOB/result.answers")
-        ->type_name("FILE");
-    CLI::Option* const level =
+    command.option("--output", options->output);
+    const Option level =
         command
             .add_option("--level", options->level,
                         fmt::format("Make only one intermediate sum, of this level: of {} shards (1), of {} sums of "
                                     "level 1 (2), …",
                                     fleet::merge_fan_in, fleet::merge_fan_in))
             ->type_name("N")
-            ->check(CLI::Range(1U, 16U));
-    command.add_option("--node", options->node, "Which of the sums of that level, from 0")
-        ->type_name("N")
-        ->needs(level)
-        ->check(not_negative());
-    command.footer(
-        "The result is the same, byte for byte, however the shards were divided, in which order they came, and with "
-        "or\n"
-        "without intermediate sums. Answers of other plans, options, versions or units are not added. What is missing "
-        "is\n"
-        "named here, in JOB/report.txt and in the result.\n"
-        "\n"
-        "  waymark fleet merge job\n"
-        "  waymark coverage job/result.answers\n"
-        "\n"
-        "Exit status: 0 everything is in the result; 1 something is missing in it, and is named; 2 usage; 3 the job's\n"
-        "folder cannot be read or written.\n");
+            ->check(range(1U, 16U));
+    command.option("--node", options->node)->needs(level);
     return [options]() -> ExitStatus {
         const fleet::JobFolder job(options->job);
         if (!options->level) return merge_and_report(job, options->output);

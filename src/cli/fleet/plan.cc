@@ -21,30 +21,12 @@ struct FleetPlanOptions {
     std::string job;
     double rate = 0;
 
-    void add_to(CLI::App& command) {
+    void add_to(const Command& command) {
         request.cores = std::max(1U, std::thread::hardware_concurrency());
-        command
-            .add_option("INPUTS", request.inputs,
-                        "Captures; folders, which are searched for perf.data files and capture folders; patterns in "
-                        "quotes; A,B for several of them; @LIST: a file with one of these in each line")
-            ->required()
-            ->type_name("");
-        command.add_option("--cores", request.cores, "Cores that the job will run on, of all machines together")
-            ->type_name("N")
-            ->check(CLI::Range(1U, 10'000'000U))
-            ->capture_default_str();
-        command
-            .add_option(
-                "--shard-seconds", request.shard_seconds,
-                "Work of a shard, in seconds on one core. Default: 120, and less where cores would have nothing "
-                "to do")
-            ->type_name("SECONDS")
-            ->check(CLI::Range(0.001, 1e6));
-        command
-            .add_option("--rate", rate,
-                        "MB of trace that a core decodes in a second, if known; default: figures of docs/fleet.md")
-            ->type_name("MB")
-            ->check(CLI::Range(0.001, 1e6));
+        command.option("INPUTS", request.inputs);
+        command.option("--cores", request.cores)->check(range(1U, 10'000'000U));
+        command.option("--shard-seconds", request.shard_seconds)->check(range(0.001, 1e6));
+        command.option("--rate", rate)->check(range(0.001, 1e6));
     }
 };
 
@@ -112,28 +94,14 @@ std::function<void(std::uint64_t, std::uint64_t)> shown_captures(std::shared_ptr
     };
 }
 
-constexpr const char* plan_exit_status =
-    "\nExit status: 0 planned; 2 usage; 3 an input cannot be read (the others are planned), or the job's folder "
-    "cannot\n"
-    "be written.\n";
-
 }  // namespace
 
-Run add_fleet_plan(CLI::App& fleet_command) {
-    CLI::App& command =
-        *fleet_command.add_subcommand("plan", "Divide captures into shards; estimate time and disk space");
+Run add_fleet_plan(const Command& fleet_command) {
+    const Command command = fleet_command.add("plan");
     auto options = std::make_shared<FleetPlanOptions>();
     options->decoding.add_to(command);
     options->add_to(command);
-    command.add_option("-o,--output", options->job, "Folder of the job; it is created")->required()->type_name("JOB");
-    command.footer(
-        std::string("Nothing is decoded. The plan says how much trace there is, which programs and libraries "
-                    "are missing, and how long\nthe job takes. Options that concern decoding hold for all "
-                    "shards.\n"
-                    "\n"
-                    "  waymark fleet plan captures/ -o job --symfs sysroot\n"
-                    "  waymark fleet plan 'runs/*/perf.data' @more.txt -o job --cores 400\n") +
-        plan_exit_status);
+    command.option("--output", options->job);
     return [options] {
         PlanRequest& request = options->request;
         request.version = WAYMARK_VERSION;
@@ -152,16 +120,11 @@ Run add_fleet_plan(CLI::App& fleet_command) {
     };
 }
 
-Run add_fleet_add(CLI::App& fleet_command) {
-    CLI::App& command = *fleet_command.add_subcommand("add", "Add captures to a job; only they will be decoded");
+Run add_fleet_add(const Command& fleet_command) {
+    const Command command = fleet_command.add("add");
     auto options = std::make_shared<FleetPlanOptions>();
     add_job_folder(command, options->job);
     options->add_to(command);
-    command.footer(std::string("Captures that the job has already are left out. The options of the plan hold. Then run "
-                               "waymark fleet local or resume.\n"
-                               "\n"
-                               "  waymark fleet add job captures/tuesday\n") +
-                   plan_exit_status);
     return [options] {
         PlanRequest& request = options->request;
         const fleet::JobFolder job(options->job);

@@ -27,7 +27,7 @@ Result<std::unique_ptr<FleetDecoding>> decoding_of(const fleet::JobFolder& job) 
 }
 
 /// 000012 is decimal 12, not octal.
-CLI::Validator decimal_digits() {
+Check decimal_digits() {
     return {[](std::string& text) {
                 text.erase(0, std::min(text.find_first_not_of('0'), text.empty() ? 0 : text.size() - 1));
                 return std::string();
@@ -102,54 +102,24 @@ ExitStatus run_here(const RunLocalOptions& options) {
 
 }  // namespace
 
-Run add_fleet_run_shard(CLI::App& fleet_command) {
-    CLI::App& command = *fleet_command.add_subcommand("run-shard", "Decode one shard; any batch system can run this");
+Run add_fleet_run_shard(const Command& fleet_command) {
+    const Command command = fleet_command.add("run-shard");
     auto options = std::make_shared<RunShardOptions>();
     add_job_folder(command, options->job);
-    command.add_option("SHARD", options->shard, "Number of the shard, from 0")
-        ->required()
-        ->transform(decimal_digits())
-        ->check(not_negative());
-    add_jobs(command, options->jobs)->description("Number of threads; 0: one per core");
+    command.option("SHARD", options->shard)->transform(decimal_digits());
+    command.option("--jobs", options->jobs)->description("Number of threads; 0: one per core");
     options->cache.add_to(command);
-    command.add_flag("--log", options->log, "Write messages to the shard's log in the job's folder");
-    command.footer(
-        "The answers file appears when it is whole. A shard that is done is not decoded again. The memory that a task\n"
-        "takes does not depend on the size of its captures.\n"
-        "\n"
-        "  waymark fleet run-shard job 17\n"
-        "  seq 0 99 | parallel -j 8 waymark fleet run-shard job\n"
-        "\n"
-        "Exit status: 0 all captures of the shard are decoded; 1 the shard is done, without captures that could not "
-        "be\n"
-        "decoded or read to their ends, which it names; 2 usage; 3 the shard is not done, and its folder says why.\n");
+    command.flag("--log", options->log);
     return [options] { return run_one_shard(*options); };
 }
 
-Run add_fleet_local(CLI::App& fleet_command) {
-    CLI::App& command = *fleet_command.add_subcommand("local", "Decode and merge a job on this machine's cores");
+Run add_fleet_local(const Command& fleet_command) {
+    const Command command = fleet_command.add("local");
     auto options = std::make_shared<RunLocalOptions>();
     add_job_folder(command, options->job);
-    command.add_option("-j,--workers", options->workers, "Shards decoded at a time, a process for each")
-        ->type_name("N")
-        ->check(CLI::Range(1U, 4096U))
-        ->capture_default_str();
-    command.add_option("--retries", options->retries, "How often a shard that failed is run again")
-        ->type_name("N")
-        ->check(not_negative())
-        ->capture_default_str();
+    command.option("--workers", options->workers)->check(range(1U, 4096U));
+    command.option("--retries", options->retries);
     options->cache.add_to(command);
-    command.footer(
-        "Shards that are done are not decoded again, so the command goes on where it was interrupted. Then it merges "
-        "all\n"
-        "shards into JOB/result.answers, which profile, coverage, branches, loops, exceptions, diff, report, export "
-        "and\n"
-        "pgo read like a capture.\n"
-        "\n"
-        "  waymark fleet local job -j 8\n"
-        "\n"
-        "Exit status: 0 everything is in the result; 1 something is missing in it, and is named; 2 usage; 3 the job's\n"
-        "folder cannot be read or written.\n");
     return [options] { return run_here(*options); };
 }
 

@@ -37,42 +37,17 @@ ExitStatus report(const fleet::JobFolder& job, const Result<fleet::Submission>& 
     return submission->problems.empty() ? decoded : nothing;
 }
 
-constexpr const char* submit_exit_status =
-    "\nExit status: 0 submitted, or everything is in the result; 1 Slurm refused a part, or something is missing in "
-    "the\n"
-    "result; 2 usage; 3 Slurm does not answer, or the job's folder cannot be read or written.\n";
-
 }  // namespace
 
-Run add_fleet_submit(CLI::App& fleet_command) {
-    CLI::App& command =
-        *fleet_command.add_subcommand("submit", "Submit a job to Slurm: shards, merging, what failed again");
+Run add_fleet_submit(const Command& fleet_command) {
+    const Command command = fleet_command.add("submit");
     auto options = std::make_shared<SubmitOptions>();
     add_job_folder(command, options->job);
-    command
-        .add_option("SBATCH", options->slurm.sbatch,
-                    "Behind --: options for every sbatch, such as --partition=arm --time=30 --mem=2G --account=lab")
-        ->type_name("");
-    command.add_option("--retries", options->slurm.retries, "How often what is missing is submitted again")
-        ->type_name("N")
-        ->check(not_negative())
-        ->capture_default_str();
-    command.add_option("--array-size", options->slurm.array_size, "Most tasks of an array; 0: Slurm's MaxArraySize")
-        ->type_name("N")
-        ->check(not_negative())
-        ->capture_default_str();
-    command
-        .add_option("--program", options->slurm.program, "Path of waymark on the nodes; default: that of this program")
-        ->type_name("FILE");
+    command.option("SBATCH", options->slurm.sbatch);
+    command.option("--retries", options->slurm.retries);
+    command.option("--array-size", options->slurm.array_size);
+    command.option("--program", options->slurm.program);
     options->cache.add_to(command);
-    command.footer(
-        std::string("A task of an array decodes a shard. After all of them, a small job submits what is missing "
-                    "again, and at last\nmerges. All machines need to see the job's folder, the captures and "
-                    "waymark under the same names.\n"
-                    "\n"
-                    "  waymark fleet submit job -- --partition=arm --time=30 --mem=1G\n"
-                    "  waymark fleet submit job --retries 3 -- --account=lab --constraint=neoverse\n") +
-        submit_exit_status);
     return [options] {
         if (options->slurm.program.empty()) {
             std::error_code none;
@@ -84,36 +59,21 @@ Run add_fleet_submit(CLI::App& fleet_command) {
     };
 }
 
-Run add_fleet_resume(CLI::App& fleet_command) {
-    CLI::App& command = *fleet_command.add_subcommand("resume", "Submit what is missing of a job again, and merge");
+Run add_fleet_resume(const Command& fleet_command) {
+    const Command command = fleet_command.add("resume");
     auto options = std::make_shared<ResumeOptions>();
     add_job_folder(command, options->job);
-    command.add_flag("--next-round", options->next_round, "As the job that waits for a round does")->group("");
-    command.footer(
-        std::string("With the options of waymark fleet submit. For jobs that were cancelled, that lost "
-                    "machines, or that got more captures\nby waymark fleet add. If nothing is missing, it merges "
-                    "at once.\n"
-                    "\n"
-                    "  waymark fleet resume job\n") +
-        submit_exit_status);
+    command.flag("--next-round", options->next_round)->group("");
     return [options] {
         const fleet::JobFolder job(options->job);
         return report(job, options->next_round ? fleet::next_round(job) : fleet::resume_job(job));
     };
 }
 
-Run add_fleet_cancel(CLI::App& fleet_command) {
-    CLI::App& command =
-        *fleet_command.add_subcommand("cancel", "Cancel all of a job that Slurm has; resume goes on later");
+Run add_fleet_cancel(const Command& fleet_command) {
+    const Command command = fleet_command.add("cancel");
     auto folder = std::make_shared<std::string>();
     add_job_folder(command, *folder);
-    command.footer(
-        "Shards that are done stay done.\n"
-        "\n"
-        "  waymark fleet cancel job\n"
-        "\n"
-        "Exit status: 0 cancelled, or nothing was queued; 2 usage; 3 the job was not submitted, or Slurm does not "
-        "answer.\n");
     return [folder]() -> ExitStatus {
         const auto tasks = fleet::cancel_job(fleet::JobFolder(*folder));
         if (!tasks) return fail(tasks.error());

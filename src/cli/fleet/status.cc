@@ -110,19 +110,11 @@ ordered_json status_json(const fleet::JobStatus& s, const std::vector<fleet::Que
 
 }  // namespace
 
-Run add_fleet_status(CLI::App& fleet_command) {
-    CLI::App& command = *fleet_command.add_subcommand("status", "How far a job is, what failed and why");
+Run add_fleet_status(const Command& fleet_command) {
+    const Command command = fleet_command.add("status");
     auto options = std::make_shared<FleetStatusOptions>();
     add_job_folder(command, options->job);
-    add_format(command, options->format, "text: for reading; json: for programs", {"text", "json"});
-    command.footer(
-        "Works on any machine that sees the folder, with and without Slurm. With it, states of tasks in the queue are "
-        "shown.\n"
-        "\n"
-        "  waymark fleet status job\n"
-        "\n"
-        "Exit status: 0 all captures are decoded, or nothing has failed so far; 1 something failed or is decoded in\n"
-        "part, and is named; 2 usage; 3 the job's folder cannot be read.\n");
+    command.option("--format", options->format);
     return [options]() -> ExitStatus {
         const fleet::JobFolder job(options->job);
         const auto status = fleet::read_status(job);

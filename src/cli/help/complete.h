@@ -2,9 +2,12 @@
 /// always match this program.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace waymark::cli {
 

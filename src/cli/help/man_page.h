@@ -1,8 +1,11 @@
 /// Man pages, made from the texts of --help.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace waymark::cli {
 

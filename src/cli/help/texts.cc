@@ -1,5 +1,6 @@
 #include "texts.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <sstream>
 #include <utility>

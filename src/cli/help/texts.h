@@ -1,10 +1,14 @@
 /// The texts that commands show with --help, split into parts, so that help and man pages come from the same words.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace waymark::cli {
 

@@ -39,52 +39,25 @@ Result<std::vector<flow::RegisterSetting>> strobing(const std::string& text) {
 
 }  // namespace
 
-void PerfRecordOptions::add_to(CLI::App& app) {
-    command = &app;
-    as_option =
-        app.add_option(
-               "--as", as,
-               "Output format for program flow: snapshot: a folder with trace and code; perf: the perf.data file that "
-               "'perf record -e cs_etm//u' would have written. PATH.truth.txt then contains what really ran")
-            ->type_name("FORMAT")
-            ->transform(one_of({"snapshot", "perf"}))
-            ->capture_default_str();
-    const auto perf = [&](CLI::Option* option) {
+void PerfRecordOptions::add_to(const Command& app) {
+    command = app;
+    as_option = app.option("--as", as);
+    const auto perf = [&](const Option& option) {
         option->group("--as perf");
         only.push_back(option);
     };
-    perf(app.add_option("--loss", to.loss,
-                        "none: no trace is lost; late: sinks are read too late, so an ETR keeps the newest "
-                        "--aux-buffer bytes of each range (TRUNCATED, with a barrier) and a TRBE the oldest "
-                        "(COLLISION); snapshot: rings are read only at the end and keep their newest bytes")
-             ->type_name("HOW")
-             ->transform(one_of({"none", "late", "snapshot"}))
-             ->capture_default_str());
-    perf(app.add_option("--strobe", strobe,
-                        "Trace in bursts, as perf's configuration autofdo does: WINDOW cycles of about every WINDOW * "
-                        "PERIOD, such as 5000/10000; both up to 65535. With --unit ete and etmv4")
-             ->type_name("WINDOW/PERIOD"));
-    perf(app.add_flag("--per-thread", to.per_thread,
-                      "One AUX ring for each thread instead of each CPU, without Context IDs and timestamps. Always "
-                      "on with --unit ptm and etmv3"));
-    perf(app.add_flag("--context-in-vmid", to.context_in_vmid,
-                      "Threads in VMIDs instead of Context IDs (contextid2), as of a kernel at EL2; with --unit ete"));
-    perf(app.add_flag("--sink-ids", to.sink_ids,
-                      "AUX_OUTPUT_HW_ID records of minor version 1, which say for which sink a trace ID is"));
-    perf(app.add_option("--also", to.also,
-                        "Record another program after this one, into the same file: its path and arguments, separated "
-                        "by spaces. May be repeated")
-             ->type_name("COMMAND")
-             ->allow_extra_args(false)
-             ->take_all());
-    perf(app.add_option("--cpus", to.cpus, "Number of CPUs on which the threads run, each with a unit of its own")
-             ->type_name("N")
-             ->capture_default_str());
+    perf(app.option("--loss", to.loss));
+    perf(app.option("--strobe", strobe));
+    perf(app.flag("--per-thread", to.per_thread));
+    perf(app.flag("--context-in-vmid", to.context_in_vmid));
+    perf(app.flag("--sink-ids", to.sink_ids));
+    perf(app.option("--also", to.also));
+    perf(app.option("--cpus", to.cpus));
 }
 
 Status PerfRecordOptions::check() const {
     if (!chosen()) {
-        for (const CLI::Option* option : only)
+        for (const Option& option : only)
             if (option->count() != 0)
                 return Error{Errc::usage, fmt::format("{} is only for --as perf", option->get_name())};
         return Nothing{};

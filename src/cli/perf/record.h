@@ -1,10 +1,10 @@
 /// `waymark record --as perf`: program flow as perf.data instead of a snapshot folder.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+#include "../command_line.h"
 
 #include "waymark/record/flow_recording.h"
 
@@ -14,14 +14,14 @@ struct PerfRecordOptions {
     std::string as = "snapshot";
     record::PerfRecording to;
     std::string strobe;  ///< WINDOW/PERIOD; empty: everything is traced
-    CLI::App* command = nullptr;
-    std::vector<CLI::Option*> only;  ///< options that require --as perf
-    CLI::Option* as_option = nullptr;
+    Command command;
+    std::vector<Option> only;  ///< options that require --as perf
+    Option as_option;
 
-    void add_to(CLI::App& app);
+    void add_to(const Command& app);
     [[nodiscard]] bool chosen() const { return as == "perf"; }
     /// Whether an option of SPE has the same meaning here.
-    [[nodiscard]] bool given(const std::string& option) const { return command->get_option(option)->count() != 0; }
+    [[nodiscard]] bool given(const std::string& option) const { return command.get_option(option)->count() != 0; }
     /// Options of SPE that have the same meaning here.
     [[nodiscard]] static bool shared_with_spe(std::string_view option) {
         return option == "--aux-buffer" || option == "--info-version";

@@ -36,27 +36,17 @@ std::string flagged_text(const Flagged& f) {
 
 }  // namespace
 
-void ProfileInput::add_capture_to(CLI::App& command) {
-    command
-        .add_option("CAPTURE", capture,
-                    "A perf.data file, or the bare bytes of a profiling buffer; .gz and .zst too; - is standard input")
-        ->required();
+void ProfileInput::add_capture_to(const Command& command) { command.option("CAPTURE", capture); }
+
+void ProfileInput::add_reading_to(const Command& command) {
+    command.option("--midr", midr);
+    command.option("--jobs", jobs);
+    command.flag("--mid-record", mid_record);
+    command.flag("--strict", strict);
+    command.option("--output", output);
 }
 
-void ProfileInput::add_reading_to(CLI::App& command) {
-    command
-        .add_option("--midr", midr,
-                    "The core's MIDR_EL1, if the file does not contain it; it selects the names of data sources")
-        ->type_name("VALUE");
-    add_jobs(command, jobs);
-    command.add_flag(
-        "--mid-record", mid_record,
-        "The buffer may begin inside a record, as a snapshot does: start after the end of the first record");
-    command.add_flag("--strict", strict, "Exit with status 1 if anything was lost or damaged");
-    add_output(command, output);
-}
-
-void AnswerOptions::add_to(CLI::App& command, std::vector<std::string> formats) {
+void AnswerOptions::add_to(const Command& command, std::vector<std::string> formats) {
     add_capture_to(command);
     std::vector<std::string> all{"text", "tsv", "json"};
     std::string list = "text: for reading; tsv, json: for programs";
@@ -65,20 +55,11 @@ void AnswerOptions::add_to(CLI::App& command, std::vector<std::string> formats) 
         all.push_back(extra.substr(0, extra.find(':')));
     }
     command.add_option("--format", format, list)->type_name("FORMAT")->transform(one_of(all))->capture_default_str();
-    const auto filter = [&](const char* name, std::vector<std::string>& into, const char* help, const char* type) {
-        command.add_option(name, into, help)
-            ->type_name(type)
-            ->allow_extra_args(false)
-            ->take_all()
-            ->group("Which samples");
-    };
-    filter("--cpu", cpus, "Only samples of this CPU. May be repeated", "NUMBER");
-    filter("--thread", threads, "Only samples of this thread: its ID or name. May be repeated", "TID|NAME");
-    filter("--function", functions, "Only samples in this function. May be repeated", "NAME");
+    command.option("--cpu", cpus);
+    command.option("--thread", threads);
+    command.option("--function", functions);
     names.add_folders_to(command);
-    command.add_option("--kallsyms", kallsyms, "A copy of the recorded machine's /proc/kallsyms")
-        ->type_name("FILE")
-        ->group("Names");
+    command.option("--kallsyms", kallsyms);
     add_reading_to(command);
 }
 

@@ -1,7 +1,6 @@
 /// Shared code of `waymark spe report`, `sharing`, `branches` and `quality`.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+#include "../command_line.h"
 
 #include "../options.h"
 #include "../output.h"
@@ -26,8 +26,8 @@ struct ProfileInput {
     unsigned jobs = 0;
     bool mid_record = false, strict = false;
 
-    void add_capture_to(CLI::App& command);
-    void add_reading_to(CLI::App& command);
+    void add_capture_to(const Command& command);
+    void add_reading_to(const Command& command);
 };
 
 struct AnswerOptions : ProfileInput {
@@ -36,7 +36,7 @@ struct AnswerOptions : ProfileInput {
     std::string kallsyms;
 
     /// `formats`: formats in addition to text, tsv and json.
-    void add_to(CLI::App& command, std::vector<std::string> formats = {});
+    void add_to(const Command& command, std::vector<std::string> formats = {});
 };
 
 /// Prints damage of a capture's file on standard error; true if there is any.

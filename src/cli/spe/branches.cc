@@ -114,30 +114,15 @@ ExitStatus branches(const SpeBranchOptions& options) {
 
 }  // namespace
 
-Run add_spe_branches(CLI::App& spe) {
+Run add_spe_branches(const Command& spe) {
     auto options = std::make_shared<SpeBranchOptions>();
-    CLI::App& command = *spe.add_subcommand("branches", "Which branches were taken, and which predicted wrongly");
+    const Command command = spe.add("branches");
     options->add_to(command,
                     {"bolt: pre-aggregated profile for perf2bolt --pa", "autofdo: text profile for create_llvm_prof"});
-    add_choice(command, "--by", options->by, {"branch", "pair"},
-               "One row per branch (with all its targets) or pair (from, to)");
-    add_choice(command, "--sort", options->sort, {"mispredicts", "samples"},
-               "mispredicts or samples: most of those first");
-    add_limit(command, options->limit, "Maximum number of rows; 0: all");
-    command.add_option("--file", options->file, "bolt and autofdo: the program or library the profile is for")
-        ->type_name("NAME");
-    command.footer(
-        "A sample contains only its own branch, not those before it. bolt and autofdo are of one file, as waymark "
-        "export\n"
-        "--to bolt and --to autofdo-text write them: its branches, and where they led; 0 is code outside the file.\n"
-        "autofdo needs the file itself (--symfs).\n"
-        "\n"
-        "  waymark spe branches perf.data --by pair\n"
-        "  waymark spe branches perf.data --format bolt --file server -o server.preagg\n"
-        "  perf2bolt --pa -p server.preagg -o server.fdata server\n"
-        "\n"
-        "Exit status: 0 there are samples; 1 there are none, or something was lost under --strict; 2 usage;\n"
-        "3 the capture cannot be read completely, or the output cannot be written.\n");
+    command.option("--by", options->by);
+    command.option("--sort", options->sort);
+    command.option("--limit", options->limit);
+    command.option("--file", options->file);
     return [options] { return branches(*options); };
 }
 

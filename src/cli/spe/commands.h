@@ -5,11 +5,11 @@
 
 namespace waymark::cli {
 
-Run add_spe_report(CLI::App& spe);
-Run add_spe_sharing(CLI::App& spe);
-Run add_spe_branches(CLI::App& spe);
-Run add_spe_quality(CLI::App& spe);
-Run add_spe_records(CLI::App& spe);
-Run add_spe_explain(CLI::App& spe);
+Run add_spe_report(const Command& spe);
+Run add_spe_sharing(const Command& spe);
+Run add_spe_branches(const Command& spe);
+Run add_spe_quality(const Command& spe);
+Run add_spe_records(const Command& spe);
+Run add_spe_explain(const Command& spe);
 
 }  // namespace waymark::cli

@@ -72,18 +72,10 @@ ExitStatus run_profile_info(const InputOptions& input, const std::string& format
     return answer->finish(options, *out, false);
 }
 
-Run add_spe_quality(CLI::App& spe) {
+Run add_spe_quality(const Command& spe) {
     auto options = std::make_shared<AnswerOptions>();
-    CLI::App& command = *spe.add_subcommand("quality", "How far the samples can be trusted: what was lost, and why");
+    const Command command = spe.add("quality");
     options->add_to(command);
-    command.footer(
-        "The kernel reports collisions for a stretch of the buffer, not for a sample; what was dropped cannot be\n"
-        "counted from the file. tsv is the table of streams.\n"
-        "\n"
-        "  waymark spe quality perf.data\n"
-        "\n"
-        "Exit status: 0 there are samples; 1 there are none, or something was lost under --strict; 2 usage;\n"
-        "3 the capture cannot be read completely, or the output cannot be written.\n");
     return [options] { return quality(*options); };
 }
 

@@ -67,12 +67,12 @@ bool SpeRecordOptions::shares(std::string_view option) {
     return option == "--system" || option == "--machine" || option == "--smp";
 }
 
-void SpeRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& added) {
-    const auto unit = [&](CLI::Option* option) {
+void SpeRecordOptions::add_to(const Command& command, std::vector<Option>& added) {
+    const auto unit = [&](const Option& option) {
         option->group("--unit spe: how the unit is programmed");
         added.push_back(option);
     };
-    const auto machine_option = [&](CLI::Option* option) {
+    const auto machine_option = [&](const Option& option) {
         option->group("--unit spe: the modelled machine");
         added.push_back(option);
     };
@@ -84,47 +84,13 @@ void SpeRecordOptions::add_to(CLI::App& command, std::vector<CLI::Option*>& adde
     unit(command.add_option("-e,--event", event, "As perf's event arm_spe/TERM=N,…/. Terms and defaults: " + terms)
              ->type_name("EVENT")
              ->capture_default_str());
-    unit(command
-             .add_option("-c,--period", period, "Operations from one sample to the next; the low 8 bits do not count")
-             ->type_name("N")
-             ->capture_default_str());
-    unit(command
-             .add_option("--aux-buffer", buffer_kib,
-                         "Size of each CPU's profiling buffer; it is written out when full. With --as perf: of each "
-                         "AUX ring and "
-                         "sink, which is read when half full")
-             ->type_name("KIB")
-             ->capture_default_str());
-    unit(command.add_option("--seed", seed, "Seed of the random numbers for jitter")
-             ->type_name("N")
-             ->capture_default_str());
-    unit(command
-             .add_option(
-                 "--info-version", info_version,
-                 "Version of AUXTRACE_INFO: 1, which every perf reads, or 2: of spe with a block for each CPU (perf "
-                 "6.13), of others with TS_SOURCE (perf 6.3); with --unit etmv4 and ptm also 0 (perf before 5.13)")
-             ->type_name("N")
-             ->check(one_of({"0", "1", "2"}))
-             ->capture_default_str());
-    machine_option(
-        command
-            .add_option("--machine-model", machine_file,
-                        "Numbers of the model as a JSON object: {\"l2\": {\"kib\": 512}, \"memory_cycles\": 300}")
-            ->type_name("FILE"));
-    machine_option(command
-                       .add_option("--machine-set", machine,
-                                   "One number of the model, as in --machine-set l2.kib=512. May be repeated")
-                       ->type_name("NAME=N")
-                       ->allow_extra_args(false)
-                       ->take_all());
-    command
-        .add_flag_callback(
-            "--machine-help",
-            [] {
-                std::fputs(to_text(record::MachineModel{}).c_str(), stdout);
-                throw CLI::Success{};
-            },
-            "Print every number of the model with its default")
+    unit(command.option("--period", period));
+    unit(command.option("--aux-buffer", buffer_kib));
+    unit(command.option("--seed", seed));
+    unit(command.option("--info-version", info_version)->check(one_of({"0", "1", "2"})));
+    machine_option(command.option("--machine-model", machine_file));
+    machine_option(command.option("--machine-set", machine));
+    command.print("--machine-help", [] { return to_text(record::MachineModel{}); })
         ->group("--unit spe: the modelled machine");
 }
 

@@ -1,11 +1,11 @@
 /// `waymark record --unit spe`: a statistical profile of an AArch64 program or of a whole system.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+#include "../command_line.h"
 
 #include "waymark/core/result.h"
 #include "waymark/record/flow_recording.h"
@@ -22,7 +22,7 @@ struct SpeRecordOptions {
     /// Whether an option that is otherwise only for the units of program flow is also for this unit.
     [[nodiscard]] static bool shares(std::string_view option);
     /// Adds the options to the command, and appends them to `added`.
-    void add_to(CLI::App& command, std::vector<CLI::Option*>& added);
+    void add_to(const Command& command, std::vector<Option>& added);
 };
 
 /// Errors: `usage`, `unreadable`: invalid options; the errors of record::record_profile.

@@ -99,22 +99,13 @@ ExitStatus run_records(const RecordsOptions& options) {
 
 }  // namespace
 
-Run add_spe_records(CLI::App& app) {
+Run add_spe_records(const Command& app) {
     auto options = std::make_shared<RecordsOptions>();
-    CLI::App& command = *app.add_subcommand("records", "Every sample, with its latencies, addresses and events");
+    const Command command = app.add("records");
     options->add_capture_to(command);
-    add_format(command, options->format, "text: for reading; tsv, json (a JSON object per line): for programs");
-    command.add_option("--kind", options->kind, "Only loads and stores (ldst), branches (br) or others (other)")
-        ->type_name("KIND")
-        ->transform(one_of({"all", "ldst", "br", "other"}))
-        ->capture_default_str();
+    command.option("--format", options->format);
+    command.option("--kind", options->kind);
     options->add_reading_to(command);
-    command.footer(
-        "Samples come CPU by CPU, in the order they were taken.\n"
-        "Examples:\n"
-        "  waymark spe records perf.data | less\n"
-        "  waymark spe records perf.data --kind ldst --format tsv -o loads.tsv\n"
-        "  waymark spe records buffer.bin --midr 0x410fd0c0\n");
     return [options] { return run_records(*options); };
 }
 

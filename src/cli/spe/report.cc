@@ -163,13 +163,11 @@ ExitStatus report(const ReportOptions& options) {
 
 }  // namespace
 
-Run add_spe_report(CLI::App& spe) {
+Run add_spe_report(const Command& spe) {
     auto options = std::make_shared<ReportOptions>();
-    CLI::App& command = *spe.add_subcommand("report", "Where sampled operations spend their cycles, and why");
+    const Command command = spe.add("report");
     options->add_to(command);
-    add_choice(
-        command, "--by", options->by, {"function", "line", "pc", "file", "thread", "source"},
-        "One row per function, line, pc, file, thread, or source (loads by where their data came from, and function)");
+    command.option("--by", options->by);
     const std::vector<std::string> keys = analysis::profile_sort_keys();
     std::string list;
     for (const std::string& key : keys) list += (list.empty() ? "" : ", ") + key;
@@ -177,18 +175,7 @@ Run add_spe_report(CLI::App& spe) {
         ->type_name("NAME")
         ->transform(one_of(keys))
         ->capture_default_str();
-    add_limit(command, options->limit, "Maximum number of rows; 0: all");
-    command.footer(
-        "The head shows how the samples were taken and what is missing. Every sample counts in exactly one row of a\n"
-        "table, unless the table says otherwise. Cycles are those of the samples; a sample represents as many\n"
-        "operations as the interval says, so shares are valid for the program, but sums are not.\n"
-        "tsv contains only the table of --by, with more columns; json contains everything.\n"
-        "\n"
-        "  waymark spe report perf.data\n"
-        "  waymark spe report perf.data --by line --sort llc-misses --symfs /srv/board-rootfs\n"
-        "\n"
-        "Exit status: 0 there are samples; 1 there are none, or something was lost under --strict; 2 usage;\n"
-        "3 the capture cannot be read completely, or the output cannot be written.\n");
+    command.option("--limit", options->limit);
     return [options] { return report(*options); };
 }
 

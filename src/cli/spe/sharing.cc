@@ -148,32 +148,14 @@ ExitStatus sharing(const SharingOptions& options) {
 
 }  // namespace
 
-Run add_spe_sharing(CLI::App& spe) {
+Run add_spe_sharing(const Command& spe) {
     auto options = std::make_shared<SharingOptions>();
-    CLI::App& command =
-        *spe.add_subcommand("sharing", "Cache lines that several threads use, and which of them are false sharing");
+    const Command command = spe.add("sharing");
     options->add_to(command);
-    command.add_option("--line-size", options->line_bytes, "Bytes of a cache line; larger: blocks, such as pages")
-        ->type_name("BYTES")
-        ->capture_default_str();
-    command.add_flag("--all", options->all, "Also true sharing: lines in which all threads use the same addresses");
-    add_choice(command, "--sort", options->sort, {"kind", "samples", "cycles", "apart", "from-other"},
-               "kind: false sharing first, then mixed; samples, cycles, apart, from-other: most of those first");
-    add_limit(command, options->limit, "Maximum number of cache lines; 0: all");
-    command.footer(
-        "A line is shared if several threads use it and at least one writes. It is false sharing if no address that "
-        "one\n"
-        "thread writes is used by another thread: moving the data to different lines then removes the wait. Lines are\n"
-        "identified by physical address if samples have it (pa_enable=1), else by process and virtual address, so "
-        "that\n"
-        "memory shared between processes is not detected. If threads are not known, CPUs are used instead.\n"
-        "tsv has a row for each access of each line.\n"
-        "\n"
-        "  waymark spe sharing perf.data\n"
-        "  waymark spe sharing perf.data --line-size 128 --all --sort cycles\n"
-        "\n"
-        "Exit status: 0 there are samples; 1 there are none, or something was lost under --strict; 2 usage;\n"
-        "3 the capture cannot be read completely, or the output cannot be written.\n");
+    command.option("--line-size", options->line_bytes);
+    command.flag("--all", options->all);
+    command.option("--sort", options->sort);
+    command.option("--limit", options->limit);
     return [options] { return sharing(*options); };
 }
 
