@@ -125,6 +125,19 @@ TEST(DpuFolder, TheSizeOfABufferIsThatOfItsRegistersUnlessOneAddressReceivesAll)
     EXPECT_TRUE(complains("0x00200385", 127));
 }
 
+TEST(DpuFolder, ABaseIsAligned) {
+    Texts files;
+    files.ini = "[dpu]\nversion=1\nlayout=WL-1\ndpu_base=0xfff0b234\nbuffer=b\n";
+    files.sizes["c/b"] = 64;
+    const auto read = files.read();
+    ASSERT_TRUE(read.has_value());
+    EXPECT_EQ(read->dpu_base, 0xfff0b000U);
+    EXPECT_TRUE(
+        read->problems[0].message.starts_with("dpu_base 0xfff0b234 is not aligned to 4096 bytes, as every base "
+                                              "must be; 0xfff0b000 is used."))
+        << read->problems[0].message;
+}
+
 TEST(DpuFolder, NamesThatAnIniFileCannotHoldAreRefused) {
     const TemporaryFolder folder;
     for (const char* name : {"A=B", "[A"}) {

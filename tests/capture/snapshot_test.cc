@@ -275,6 +275,26 @@ TEST(Snapshot, MemoryOfNoCoreIsSeenByAll) {
     EXPECT_EQ(capture->dumps[2].core, "");
 }
 
+TEST(MissingParts, SayHowMuchOfAWrappedBufferIsKept) {
+    Buffer buffer;
+    buffer.name = "b";
+    EXPECT_TRUE(missing_parts(buffer).empty());
+    buffer.wrapped = true;
+    const auto said = [&](const std::string& kept) {
+        const std::vector<std::string> parts = missing_parts(buffer);
+        ASSERT_EQ(parts.size(), 1U);
+        EXPECT_EQ(parts[0],
+                  "buffer b wrapped: " + kept + ". What ran before is not in it; a larger buffer keeps more.");
+    };
+    said("older trace was overwritten, and how much is not known");
+    buffer.length = 4096;
+    said("it holds the last 4,096 bytes of trace, and how much was overwritten is not known");
+    buffer.overwritten = 1;
+    said("it holds the last 4,096 of 4,097 bytes of trace");
+    buffer.length.reset();
+    said("1 byte of older trace was overwritten");
+}
+
 TEST(Snapshot, BackslashesOfWindows) {
     Texts files = example();
     replace(files.texts["s/core_a.ini"], "rom.bin", "mem\\rom.bin");

@@ -222,6 +222,8 @@ class Source:
             elif t.text == "[" and i >= 2 and self.tokens[i - 1].kind == "name" and (
                     self.tokens[i - 2].kind == "name" and not self.is_(i - 2, "return") or self.is_(i - 2, ">", ">>")):
                 fix(i, self.match[i])  # the size of a declared array
+            elif t.text == "[" and self.is_(i - 1, ")") and self.is_(i - 3, "&") and self.is_(i - 4, "("):
+                fix(i, self.match[i])  # the size of an array that is passed by reference
             elif t.text == "{" and self.braces[i] in ("enum", "requires"):
                 fix(i, self.match[i])
             elif t.text == ":" and self.tokens[i + 1].kind == "number" and self.within(i, "class") and \
