@@ -29,6 +29,18 @@ TEST(Account, IsSortedAndHasOneRowForEachReasonAndThing) {
               (AccountRow{.reason = AccountReason::no_image, .of = "libm.so", .times = 3, .instructions = 12}));
 }
 
+TEST(Account, EachSizeIsAdded) {
+    Account account;
+    add(account, {.reason = AccountReason::no_image, .bytes = 1, .instructions = 10, .ranges = 100, .records = 1000});
+    add(account, {.reason = AccountReason::no_image, .bytes = 2, .instructions = 20, .ranges = 200, .records = 2000});
+    EXPECT_EQ(account, (Account{{.reason = AccountReason::no_image,
+                                 .times = 2,
+                                 .bytes = 3,
+                                 .instructions = 30,
+                                 .ranges = 300,
+                                 .records = 3000}}));
+}
+
 TEST(Account, AnUnknownSizeIsNotZero) {
     Account account;
     add(account, {.reason = AccountReason::frames, .times = 1, .bytes = 16});

@@ -308,6 +308,17 @@ TEST(CsRings, AThreadHasItsRing) {
     EXPECT_EQ(rings.rings[1].ranges[0].parts[0].offset, 2000U);
 }
 
+TEST(CsRings, WithoutAuxAThreadKeepsItsRing) {
+    PerfData d;
+    d.chunks = {chunk(nobody, 0, 64, 1000, 50), chunk(3, 0, 32, 2000, 51), chunk(nobody, 64, 32, 3000, 50)};
+    const CsRings rings = cs_rings(d);
+    ASSERT_EQ(rings.rings.size(), 2U);
+    EXPECT_EQ(rings.rings[0].ranges[0].parts[0].thread, 50U);
+    EXPECT_EQ(rings.rings[0].chunk_bytes, 96U);
+    EXPECT_EQ(rings.rings[1].ranges[0].parts[0].thread, std::nullopt);
+    EXPECT_EQ(rings.rings[1].chunk_bytes, 32U);
+}
+
 TEST(CsRings, WithoutAuxEachChunkIsARange) {
     PerfData d;
     d.chunks = {chunk(0, 0, 64, 1000), chunk(0, 64, 64, 2000), chunk(0, 256, 64, 3000)};
