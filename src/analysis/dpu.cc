@@ -340,6 +340,8 @@ void DpuCosts::finish() {
         time_ += setup_.cycles ? counts[*setup_.cycles] : 1;
     }
     stay(std::nullopt, false, ended);
+    // If the program went on, open calls did so too, for an unknown time.
+    if (!ended) calls_.lose();
     calls_.finish();
     loops_.finish();
 }

@@ -43,7 +43,13 @@ std::string mode_only(const DpuSaid& said, std::string_view what, std::string_vi
 
 constexpr std::string_view flow_only = "record with --mode flow", changes_only = "record with --mode task or flow";
 
-constexpr std::string_view bounds = "the sum of all rows; each row but those in < > is a lower bound";
+/// `units`: whose mean length is shown.
+std::string bounds(std::string_view units) {
+    return fmt::format(
+        "the sum of all rows; each row but those in < > is a lower bound; mean, least and most: of {} whose begin and "
+        "end are in the trace",
+        units);
+}
 
 /// Trust in counts of tasks and of their single stays. `all_there`: all tasks are in the trace; with a filter, all
 /// tasks that match the filter.
@@ -57,8 +63,7 @@ Trust in_tasks(const DpuSaid& said, const DpuCosts& costs, bool all_there, bool 
             if (all_there && !costs.filter_changed()) {
                 out.exact = "every figure";
             } else {
-                out.exact = std::string(bounds);
-                out.exact += "; mean, least and most: of stays whose begin and end are in the trace";
+                out.exact = bounds("stays");
                 out.estimated = "rates per 1000 cycles: of what is known";
             }
             if (costs.filtered())
@@ -101,7 +106,7 @@ Trust in_functions(const DpuSaid& said, const DpuCosts& costs, bool all_there) {
         out.exact =
             "the sum of all rows, and calls and costs of functions that are entered by a call and left by a return";
     else
-        out.exact = bounds;
+        out.exact = bounds("calls");
     if (costs.filtered()) out.not_known = "costs of functions in tasks that IDFLT leaves out: their sum is <filtered>";
     // Mode FLOW has TINT, TRTE and TSUB: no jump (docs/spec/dpu.md, 12.2).
     out.estimated =
@@ -150,8 +155,10 @@ Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs
     if (view == "functions" || view == "paths") out = in_functions(said, costs, all_there);
     if (view == "interrupts") {
         if (content_of(said.mode) == Content::changes) {
-            out.exact = all_tasks ? "those taken in user state; what interrupts them is part of them"
-                                  : "those that are shown; there may have been more, so each row is a lower bound";
+            out.exact = all_tasks
+                            ? "those taken in user state; what interrupts them is part of them"
+                            : "those whose begin and end are in the trace; there may have been more, so times and "
+                              "sums are lower bounds";
             if (costs.filtered()) out.not_known = "interrupts and system calls of tasks that IDFLT leaves out";
         } else {
             out.not_known = mode_only(said, "the cost of interrupts and system calls", changes_only);
@@ -173,7 +180,9 @@ Trust trust_in(std::string_view view, const DpuSaid& said, const DpuCosts& costs
         if (said.mode == dpu::TraceMode::eonce_comp) {
             out.exact = "iterations of runs that jump back; a run that an interrupt cuts in two is one";
             if (!all_tasks || !said.all_changes || costs.runs_of_loops_uncertain())
-                out.exact = "each row is a lower bound: runs may be missing, or be only the last part of a run";
+                out.exact =
+                    "entries and iterations of each row are lower bounds: runs may be missing, or joined to others; "
+                    "mean, least and most are no bounds";
             out.estimated = "instructions: iterations times the body, where nothing in it branches";
             out.not_known = "runs of a single iteration: they leave no entry";
         } else {

@@ -142,7 +142,9 @@ Result<View> loop_view(const Answers& answers, const LoopOptions& options) {
     if (costs)
         view.below.emplace_back("Costs are of all code of a loop, loops inside included, so they do not add up.");
     if (std::string note = counts_note(answers.account); !note.empty()) {
-        if (!hardware && begins_anew(answers.account))
+        if (hardware)
+            note += "; means are no bounds: runs may be joined where trace is missing";
+        else if (begins_anew(answers.account))
             note +=
                 "; entries, and so means, are no bounds: where trace begins anew at a loop's entry, it counts as an "
                 "entry";

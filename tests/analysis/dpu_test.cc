@@ -613,6 +613,28 @@ TEST_F(Jumps, AFunctionThatRunsWhereTheTraceBeginsHasNoLength) {
     EXPECT_EQ((*this)["g"].activations.times, 1U);
 }
 
+// Tracing ends while a function and an interrupt of it are open: how long they went on is unknown. Where the program
+// ends with the trace, they end too.
+TEST_F(Jumps, WhatIsOpenWhereTracingEndsHasNoLength) {
+    for (const bool goes_on : {true, false}) {
+        DpuSetup of = setup(dpu::TraceMode::flow);
+        of.ended_after = goes_on;
+        Script cut{of};
+        ASSERT_EQ(cut.code.add_image(file_.string(), 0, "/usr/lib/program"), "");
+        cut.change(ElementKind::flow, f + 0x10, g, user5, 2);
+        cut.change(ElementKind::flow, g + 0x3c, f + 0x14, user5, 4);
+        cut.change(ElementKind::flow, f + 0x18, g, user5, 8);
+        cut.change(ElementKind::flow, g + 0x10, 0x200, os5, 16);
+        costs = &cut.finish(32);
+        EXPECT_EQ((*this)["g"].calls, 2U);
+        EXPECT_EQ((*this)["g"].self[0], 4U + 16);
+        EXPECT_EQ((*this)["g"].activations.times, goes_on ? 1U : 2U);
+        EXPECT_EQ((*this)["g"].activations.most[0], goes_on ? 4U : 16U + 32);
+        EXPECT_EQ(costs->services().size(), goes_on ? 0U : 1U);
+        expect_reconciled(*costs);
+    }
+}
+
 TEST_F(Jumps, AHandlerOfASignalIsCalledByWhatItInterrupts) {
     script.change(ElementKind::flow, f + 0x10, 0x200, os5, 2);
     script.change(ElementKind::flow, 0x240, k, user5, 4);

@@ -1109,6 +1109,16 @@ TEST(Views, EntriesOfLoopsAreNoBoundsWhereTraceBeginsAnew) {
     EXPECT_TRUE(said_of_entries()) << said();
 }
 
+TEST(Views, MeansOfHardwareLoopsAreNoBoundsWhereTraceIsMissing) {
+    Answers a = support::small_answers();
+    a.unit = "DPU";
+    a.account = {{.reason = AccountReason::decoded, .instructions = 9}};
+    const auto said = [&] { return loop_view(a, {})->below.back(); };
+    EXPECT_EQ(said().find("no bounds"), std::string::npos) << said();
+    add(a.account, {.reason = AccountReason::held});
+    EXPECT_NE(said().find("means are no bounds"), std::string::npos) << said();
+}
+
 TEST(Views, CoverageIsSortedByWhatIsMissing) {
     Answers a = support::small_answers();
     a.branches[1].not_taken = 0;
