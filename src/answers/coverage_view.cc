@@ -290,6 +290,18 @@ std::string_view bound_of_functions(const Account& account) {
     return completeness(account).hides != Hides::nothing ? "at least" : "";
 }
 
+/// Files that ran, but were not found: none of their code is counted. Names in brackets are parts of the system.
+std::set<std::string_view> missing_files(const Answers& answers, CodeKind kind) {
+    std::set<std::string_view> out;
+    for (const AccountRow& row : answers.account)
+        if (row.reason == AccountReason::no_image && !row.of.empty() &&
+            (kind == CodeKind::system || !row.of.starts_with('[')) &&
+            std::none_of(answers.images.begin(), answers.images.end(),
+                         [&](const Image& image) { return image.name == row.of; }))
+            out.insert(row.of);
+    return out;
+}
+
 /// Under --strict, a recording from main on is accepted as intended (answers::completeness). But the program's own
 /// code, such as constructors, may run before main. If the recording does not state which code ran there, code that was
 /// not seen later may have run.
@@ -342,7 +354,9 @@ CoverageCounts coverage_counts(const Answers& answers, const std::string& by, co
                        .functions_that_ran = coverage.functions_that_ran(),
                        .bound = bound_of_functions(answers.account),
                        .not_whole = {}};
-    for (const std::string_view image : coverage.not_known_whole(false, false)) out.not_whole.emplace_back(image);
+    auto not_whole = coverage.not_known_whole(false, false);
+    if (of_functions.empty()) not_whole.merge(missing_files(answers, CodeKind::system));
+    for (const std::string_view image : not_whole) out.not_whole.emplace_back(image);
     return out;
 }
 
@@ -384,9 +398,9 @@ Result<View> coverage_view(const Answers& answers, const CoverageOptions& option
         std::string ran =
             fmt::format("{}{}{} of {} ran", bound, bound.empty() ? "" : " ", grouped(coverage.functions_that_ran()),
                         counted(coverage.functions(), "function"));
-        if (const auto unknown = coverage.not_known_whole(options.entered || chosen.is_by_whole_names(), false);
-            !unknown.empty())
-            ran += fmt::format("; there may be more in {}", fmt::join(unknown, ", "));
+        auto unknown = coverage.not_known_whole(options.entered || chosen.is_by_whole_names(), false);
+        if (options.only.empty()) unknown.merge(missing_files(answers, options.code));
+        if (!unknown.empty()) ran += fmt::format("; there may be more in {}", fmt::join(unknown, ", "));
         view.below = {
             std::move(ran),
             fmt::format("directions: each conditional branch has two; shown are those that were taken. unknown: not "
@@ -417,6 +431,11 @@ Result<View> coverage_view(const Answers& answers, const CoverageOptions& option
                             options.of == "branches" ? "directions of branches" : options.of, fmt::join(unknown, ", "),
                             options.of == "lines" ? "no symbol or line says that it is there"
                                                   : "no symbol says that it is there"));
+        if (const auto missing = missing_files(answers, options.code); options.only.empty() && !missing.empty())
+            view.doubt(options.strict,
+                       fmt::format("--fail-under: no code of {} is counted, for the file was not found. "
+                                   "Give it (--image, --symfs), or select known code (--only)",
+                                   fmt::join(missing, ", ")));
         judge(view, options, of);
     }
     return view;

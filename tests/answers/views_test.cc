@@ -14,6 +14,7 @@
 #include "exports/some_answers.h"
 #include "waymark/answers/account_effects.h"
 #include "waymark/answers/branch_list.h"
+#include "waymark/answers/coverage.h"
 #include "waymark/answers/interval.h"
 #include "waymark/answers/only.h"
 
@@ -1085,6 +1086,34 @@ TEST(Views, KindsOfCodeAreKnownFromFiles) {
     for (Image& image : a.images) image.path = image.recorded = "/usr/bin/" + image.name;
     EXPECT_NE(Chosen(a, {}, own).unknown().find("--code own: "), std::string::npos);
     EXPECT_EQ(Chosen(a, {}).unknown(), "");
+}
+
+// None of its code can be counted, so there is no total: neither of functions, nor for a limit.
+TEST(Views, CoverageNamesFilesThatRanAndWereNotFound) {
+    Answers a = support::small_answers();
+    std::string name = "libfar.so";
+    CoverageOptions options;
+    options.fail_under = 10;
+    const auto is_named = [&](std::string_view where) {
+        a.account = {{.reason = AccountReason::no_image, .of = name, .times = 3}};
+        const View view = coverage_view(a, options).value();
+        return (where == "below" ? view.below.front() : said(view, Finding::Severity::warning)).find(name) !=
+               std::string::npos;
+    };
+    EXPECT_TRUE(is_named("below"));
+    EXPECT_TRUE(is_named("warning"));
+    EXPECT_EQ(std::ranges::count(coverage_counts(a, "function", {}).not_whole, "libfar.so"), 1);
+    options.only = {"sort"};
+    EXPECT_FALSE(is_named("below")) << "known code was chosen";
+    EXPECT_FALSE(is_named("warning"));
+    options.only.clear();
+    name = "[vdso]";
+    EXPECT_TRUE(is_named("warning"));
+    options.code = CodeKind::own;
+    EXPECT_FALSE(is_named("warning")) << "the kernel's";
+    name = a.images[0].name;
+    options.code = CodeKind::system;
+    EXPECT_FALSE(is_named("warning")) << "it was found where other code of it ran";
 }
 
 TEST(Views, EntriesOfLoopsAreNoBoundsWhereTraceBeginsAnew) {
