@@ -37,13 +37,14 @@ from scratch import HANGS, Folder  # noqa: E402
 
 WAYMARK = SOURCE = LIBRARY = None
 COMMANDS = {"answers file", "answers file, ranges", "branches", "callgrind", "cobertura", "coverage", "coverage, json", "coverage, tsv", "csv", "diff", "doctor",
-            "dpu tasks", "dpu tasks, json", "dpu loops", "exceptions", "firefox", "fleet status", "flow", "folded", "info", "info, json", "jsonl", "lcov", "library", "loops",
-            "page", "pgo", "pprof", "profile", "profile, json", "profile, tsv", "spe quality", "sqlite", "verify"}
+            "dpu tasks", "dpu tasks, json", "dpu tasks, tsv", "dpu loops", "bolt", "exceptions", "firefox", "fleet status", "flow", "folded", "info", "info, json", "jsonl",
+            "lcov", "library", "loops", "page", "perfetto", "pgo", "pprof", "profile", "profile, json", "profile, tsv", "spe quality", "spe report, tsv", "speedscope",
+            "sqlite", "verify"}
 ALWAYS = {"flow", "profile, json", "coverage, json", "doctor"}
 EVERYTHING = os.environ.get("WAYMARK_ACCOUNT") == "all"
 # What is made of an answers file.
-OF_ANSWERS = {"answers file", "callgrind", "cobertura", "csv", "diff", "firefox", "fleet status", "folded", "jsonl", "lcov", "page", "pgo",
-              "pprof", "sqlite", "answers file, ranges"}
+OF_ANSWERS = {"answers file", "bolt", "callgrind", "cobertura", "csv", "diff", "firefox", "fleet status", "folded", "jsonl", "lcov", "page",
+              "perfetto", "pgo", "pprof", "speedscope", "sqlite", "answers file, ranges"}
 # Recordings without a part of the run: its beginning, its end, the part that a filter excludes, stretches, the oldest
 # trace.
 PARTS = {"ptm": ("--unit", "ptm"), "etmv3": ("--unit", "etmv3", "--from-start"), "etmv4-whole": ("--unit", "etmv4", "--from-start"),
@@ -214,6 +215,12 @@ class Account(unittest.TestCase):
         return (EVERYTHING or name in ALWAYS or self.compared[name] < 3 or
                 (self.captures + zlib.crc32(name.encode())) % 4 == 0)
 
+    def take_note(self, out, name, *command):
+        """A note is compared with what another command says."""
+        done = run(*command) if self.wanted(name) else None
+        if done and done.returncode == 0 and done.stdout:
+            out[name] = of_note(done.stderr, next(iter(out.values()), ""))
+
     def sentences(self, capture, folder):
         """Results, by command that gave one."""
         out = {}
@@ -246,13 +253,10 @@ class Account(unittest.TestCase):
         take("info, json", of_json, "info", capture, *given, "--sample", "0", "--format", "json")
         take("profile, json", of_json, "profile", capture, *given, "--format", "json")
         take("profile", of_text, "profile", capture, *given)
-        # A note is compared with what the view says.
+        for view in ("dpu tasks", "spe report"):
+            self.take_note(out, f"{view}, tsv", *view.split(), capture, "--format", "tsv")
         for view in ("profile", "coverage"):
-            if not self.wanted(f"{view}, tsv"):
-                continue
-            done = run(view, capture, *given, "--format", "tsv")
-            if done.returncode == 0 and done.stdout:
-                out[f"{view}, tsv"] = of_note(done.stderr, out.get(f"{view}, json", ""))
+            self.take_note(out, f"{view}, tsv", view, capture, *given, "--format", "tsv")
         answers = folder / "all.answers"
         answers.unlink(missing_ok=True)
         if any(map(self.wanted, OF_ANSWERS)):
@@ -266,10 +270,11 @@ class Account(unittest.TestCase):
             take("jsonl", lambda text: json.loads(text)["run"], "export", answers, "--to", "jsonl", "--table", "capture")
             packed = folder / "all.pb.gz"
             take("pprof", lambda _: of_packed(packed), "export", answers, "--to", "pprof", "-o", packed)
-            if self.wanted("folded"):
-                done = run("export", answers, "--to", "folded")
-                if done.returncode == 0 and done.stdout:
-                    out["folded"] = of_note(done.stderr, out.get("profile, json", ""))
+            for name in ("bolt", "folded", "perfetto", "speedscope"):  # without a place for the sentence
+                exported = folder / name
+                done = run("export", answers, "--to", name, "-o", exported) if self.wanted(name) else None
+                if done and done.returncode == 0 and exported.stat().st_size != 0:
+                    out[name] = of_note(done.stderr, next(iter(out.values()), ""))
             take("callgrind", lambda text: re.search(r"^desc: Run: (.*)", text, re.M)[1],
                  "export", answers, "--to", "callgrind")
             take("csv", lambda text: next(csv.DictReader(io.StringIO(text)))["run"],

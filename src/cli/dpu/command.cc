@@ -230,6 +230,9 @@ ExitStatus run_view(const DpuOptions& options, const std::string& view) {
         out->write(json_text(json) + "\n");
     } else if (options.format == "tsv") {
         say("note", dpu::layout_note);
+        answers::Answers run;
+        if (a.has_content()) run.account = analysis::dpu_account(a.said(), a.costs());
+        say_head(run);
         if (report)
             say("note",
                 "tsv contains only the tasks; 'waymark dpu functions' and the other views have separate tables");

@@ -176,9 +176,11 @@ ExitStatus Answer::finish(const AnswerOptions& options, Output& out, bool names_
         say("error", hardly_a_buffer(options.capture, std::min(doubtful, q.records), q.records));
         return nothing;
     }
-    const answers::Account account = this->account();
-    if (!options.strict || !answers::completeness(account).strict) return decoded;
-    say("error", "--strict: " + answers::account_sentence(account));
+    answers::Answers run;
+    run.account = account();
+    if (options.format != "text" && options.format != "json") say_head(run);
+    if (!options.strict || !answers::completeness(run.account).strict) return decoded;
+    say("error", "--strict: " + answers::account_sentence(run.account));
     return nothing;
 }
 
