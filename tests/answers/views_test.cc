@@ -1138,6 +1138,39 @@ TEST(Views, EntriesOfLoopsAreNoBoundsWhereTraceBeginsAnew) {
     EXPECT_TRUE(said_of_entries()) << said();
 }
 
+// A line of the file begins at an instruction that was inlined from another file: with --only it counts as without.
+TEST(Views, CoverageCountsTheSameLinesWithOnly) {
+    Answers a = support::small_answers();
+    a.statements = {{0x8018, 1, 0, 23}};  // beside inline.h:7
+    CoverageOptions options;
+    options.by = "function";
+    const auto lines = [&] {
+        const View view = coverage_view(a, options).value();
+        return cell(view, row_of(view, "function", "sort(int*, int)"), "lines").field();
+    };
+    EXPECT_EQ(lines(), "7");
+    options.only = {"sort.c"};
+    EXPECT_EQ(lines(), "6") << "all but inline.h:7";
+    options.only = {"inline.h"};
+    EXPECT_EQ(lines(), "1");
+}
+
+// An unknown number is empty in every format, and never 0.
+TEST(Views, WhatIsNotKnownIsNotZero) {
+    Answers a = support::small_answers();
+    a.exceptions = {{.name = "came back", .times = 2, .least = 3, .most = 4, .sum = 7, .returned = 2},
+                    {.name = "left out", .times = 1}};
+    const View exceptions = exception_view(a, {}).value();
+    const std::size_t unknown = row_of(exceptions, "exception", "left out");
+    for (const char* const time : {"least", "mean", "most", "sum"}) {
+        EXPECT_EQ(cell(exceptions, unknown, time).field(), "") << time;
+        EXPECT_NE(cell(exceptions, 1 - unknown, time).field(), "") << time;
+    }
+    a.calls.clear();  // as of samples
+    const View profile = profile_view(a, {}).value();
+    EXPECT_EQ(cell(profile, 0, "calls").field(), "");
+}
+
 TEST(Views, MeansOfHardwareLoopsAreNoBoundsWhereTraceIsMissing) {
     Answers a = support::small_answers();
     a.unit = "DPU";
