@@ -21,6 +21,36 @@ std::vector<std::pair<Index, std::uint32_t>> lines_of(const Answers& answers, co
     return out;
 }
 
+namespace {
+
+/// By node of the call tree: whether the node is a call of a function, and none of its callers is a call of the same
+/// function. O(n), however deep the tree is.
+std::vector<bool> outermost_calls(const std::vector<CallNode>& calls, std::size_t functions) {
+    std::vector<Index> child(calls.size(), none), sibling(calls.size(), none);  // the first, and the next
+    Index root = none;
+    for (auto i = static_cast<Index>(calls.size()); i-- > 0;)
+        sibling[i] = std::exchange(calls[i].parent != none ? child[calls[i].parent] : root, i);
+    std::vector<bool> out(calls.size());
+    std::vector<std::uint32_t> open(functions);  // nodes of each function, from the root to the current one
+    const auto is_call = [&](Index node) { return calls[node].function < functions; };
+    for (Index node = root; node != none;) {
+        if (is_call(node)) out[node] = open[calls[node].function]++ == 0;
+        if (child[node] != none) {
+            node = child[node];
+            continue;
+        }
+        Index next = none;
+        for (; node != none && next == none; node = calls[node].parent) {
+            if (is_call(node)) --open[calls[node].function];
+            next = sibling[node];
+        }
+        node = next;
+    }
+    return out;
+}
+
+}  // namespace
+
 std::vector<FunctionCosts> function_costs(const Answers& answers, bool interrupts) {
     std::vector<FunctionCosts> result(answers.functions.size());
     for (FunctionCosts& f : result) f.self.resize(answers.metrics.size());
@@ -33,6 +63,7 @@ std::vector<FunctionCosts> function_costs(const Answers& answers, bool interrupt
     // Parents precede their children. From the last node to the first, every node's sum is complete before it is added
     // to its parent's sum.
     std::vector<Costs> sums(answers.calls.size());
+    const std::vector<bool> outermost = outermost_calls(answers.calls, result.size());
     for (std::size_t i = answers.calls.size(); i-- > 0;) {
         const CallNode& node = answers.calls[i];
         add(sums[i], node.self);
@@ -42,10 +73,7 @@ std::vector<FunctionCosts> function_costs(const Answers& answers, bool interrupt
         FunctionCosts& f = result[node.function];
         f.calls = saturating(f.calls, node.calls);
         add(f.self, node.self);
-        bool outermost = true;
-        for (Index up = node.parent; up != none && outermost; up = answers.calls[up].parent)
-            outermost = answers.calls[up].function != node.function;
-        if (outermost) add(f.inclusive, sums[i]);
+        if (outermost[i]) add(f.inclusive, sums[i]);
     }
     return result;
 }
