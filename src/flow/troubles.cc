@@ -53,7 +53,8 @@ Troubles& Troubles::operator+=(const Troubles& later) {
     (ran_ ? resumptions : early_resumptions_) += later.early_resumptions_;
     if (ran_) untraced_unsized += later.early_resets_.times;
     add(ran_ ? untraced : early_resets_, later.early_resets_);
-    if (later.after_exception_) after_exception_ = later.after_exception_;
+    if (later.after_exception_ || later.gaps[static_cast<unsigned>(GapReason::missing)].times != 0)
+        after_exception_ = later.after_exception_;
     if (!first_timestamp) first_timestamp = later.first_timestamp;
     if (later.last_timestamp) last_timestamp = later.last_timestamp;
     if (later.last_) last_ = later.last_;
@@ -65,7 +66,8 @@ Troubles& Troubles::operator+=(const Troubles& later) {
 /// Trace began again. `ran`: code was executed before.
 void Troubles::began_again(bool ran) {
     if (!after_exception_)
-        early_on_ = true;
+        // The unit that begins again behind missing trace did not pause: its buffer was full.
+        early_on_ |= gaps[static_cast<unsigned>(GapReason::missing)].times == 0;
     else if (*after_exception_)
         ++(ran ? handlers_left_out : early_handlers_);
     else
@@ -96,6 +98,7 @@ void Troubles::note(const Event& event, const MapOffset& offset) {
         Trouble& trouble = gaps[static_cast<unsigned>(gap->reason)];
         keep(trouble, gap->first);
         trouble.bytes += gap->bytes();
+        if (gap->reason == GapReason::missing) after_exception_.reset();
     } else if (const auto* on = std::get_if<TraceOn>(&event.what)) {
         without_image_ = false;
         if (on->reason == TraceOnReason::overflow) keep(overflows, event.offset);

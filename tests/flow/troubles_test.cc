@@ -119,6 +119,27 @@ TEST(Troubles, AnExceptionThatComesFirstHidesItsHandler) {
     }
 }
 
+// A unit whose buffer was full begins again. That is a loss, and no pause.
+TEST(Troubles, MissingTraceIsNoPause) {
+    const Gap missing{{2}, {2}, GapReason::missing};
+    const std::vector<Step> steps{{.what = TraceOn{TraceOnReason::enabled}},
+                                  {.block = 0},
+                                  {.what = missing},
+                                  {.what = TraceOn{TraceOnReason::enabled}},
+                                  {.block = 0},
+                                  {.what = TraceOn{TraceOnReason::enabled}},
+                                  {.block = 0},
+                                  {.what = missing},
+                                  {.what = TraceOn{TraceOnReason::enabled}}};
+    for (std::size_t cut = 0; cut <= steps.size(); ++cut) {
+        const std::span<const Step> all(steps);
+        Troubles parts = counted(all.first(cut), 0);
+        parts += counted(all.subspan(cut), cut);
+        EXPECT_EQ(parts.resumptions, 1U) << cut;
+        EXPECT_EQ(parts.gaps[static_cast<unsigned>(GapReason::missing)].times, 2U) << cut;
+    }
+}
+
 TEST(Troubles, PartsOneAfterAnotherGiveTheWhole) {
     const Troubles whole = counted(stream, 0);
     for (std::size_t cut = 0; cut <= stream.size(); ++cut) {
