@@ -289,6 +289,23 @@ class Perf(unittest.TestCase):
         done = run(WAYMARK, "doctor", data, "--strict")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_programs_of_one_name_have_a_profile_each(self):
+        """Without build IDs their paths tell them apart."""
+        programs = []
+        for name in ("alpha", "beta"):
+            folder = self.folder / name
+            folder.mkdir()
+            (folder / "p.c").write_text(f"__attribute__((noinline)) int {name}(int n) {{ int s = 1; for (int i = 0; i < n; ++i) s += s >> 1 ^ i; return s; }}\n"
+                                        f"int main(int n, char** v) {{ return {name}(n + 500) == 1; }}\n")
+            programs.append(folder / "program")
+            done = run(A64, "-O1", "-g", "-static", "-Wl,--build-id=none", "-o", programs[-1], folder / "p.c")
+            self.assertEqual(done.returncode, 0, done.stderr)
+        data, out = self.record(programs[0], "--also", programs[1]), self.folder / "profiles"
+        done = run(WAYMARK, "pgo", data, "--all", "--for", "clang", "-o", out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        has = [{name for name in ("alpha", "beta") if re.search(f"^{name}:", path.read_text(), re.M)} for path in sorted(out.iterdir())]
+        self.assertEqual(has, [{"alpha"}, {"beta"}])
+
     def test_losses(self):
         """The remaining trace shows code that executed, and the records state which part is missing."""
         program = self.compile(A64, "threads", "threads64", "-lpthread")
