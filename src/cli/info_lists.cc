@@ -57,7 +57,7 @@ ExitStatus run_branch_list_info(const InputOptions& input, const std::string& fo
                         "program.prof makes a profile of them\n",
                         input.capture, counted(lists.size(), "image"), text, input.capture));
     else
-        print_info_for_programs(*out, info, format);
+        listing::print_document(*out, json_text(info), listing::format_of(format));
     if (out->close() != decoded) return unreadable;
     if (!lists.empty()) return decoded;
     say("error", input.capture + ": the file has no branch list");

@@ -1,7 +1,6 @@
 /// `waymark info` for captures other than snapshot folders.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "options.h"
@@ -17,8 +16,5 @@ namespace waymark::cli {
 
 /// For a file of branch lists.
 [[nodiscard]] ExitStatus run_branch_list_info(const InputOptions& input, const std::string& format);
-
-/// Prints `json`, or `tsv`: a line for each leaf, with its path.
-void print_info_for_programs(Output& out, const nlohmann::ordered_json& info, const std::string& format);
 
 }  // namespace waymark::cli

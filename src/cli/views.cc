@@ -98,12 +98,6 @@ ExitStatus remark(const View& view) {
 
 }  // namespace
 
-void print_account(Output& out, const answers::Account& account, std::size_t indent) {
-    std::string_view label = "run";
-    for (const std::string& clause : answers::account_clauses(account))
-        out.print("{:<{}}{}\n", std::exchange(label, ""), indent, clause);
-}
-
 void print_head(Output& out, const Answers& answers) {
     const bool colours = out.colours();
     out.print("capture  {} ({})\n", Coloured(answers.capture, Colour::bold, colours), answers.unit);

@@ -18,8 +18,7 @@ struct ViewFormat {
     [[nodiscard]] std::size_t widest() const { return wide ? 0 : 60; }
 };
 
-/// Prints how much of the run a capture covers, in a line for each state.
-void print_account(Output& out, const answers::Account& account, std::size_t indent = 9);
+using listing::print_account;
 
 /// Prints the head of every view: the capture, and warnings about the figures below.
 void print_head(Output& out, const answers::Answers& answers);

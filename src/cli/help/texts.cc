@@ -83,23 +83,6 @@ std::vector<TextPart> parts_of(std::string_view footer) {
     return out;
 }
 
-std::vector<std::string> wrapped(std::string_view text, std::size_t columns) {
-    std::istringstream words{std::string(text)};
-    std::vector<std::string> out;
-    // Counts the bytes that begin a character.
-    const auto width = [](std::string_view of) {
-        return static_cast<std::size_t>(std::count_if(
-            of.begin(), of.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
-    };
-    for (std::string word; words >> word;) {
-        if (out.empty() || width(out.back()) + 1 + width(word) > columns)
-            out.push_back(word);
-        else
-            out.back() += ' ' + word;
-    }
-    return out;
-}
-
 std::string value_name(const CLI::Option& option) {
     if (option.get_type_size() == 0) return {};
     if (!option.get_option_text().empty()) return option.get_option_text();

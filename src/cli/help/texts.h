@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "waymark/listing/text.h"
+
 namespace CLI {
 class App;
 class Option;
@@ -31,8 +33,7 @@ struct TextPart {
 /// further to the right. Other indented lines are verbatim.
 [[nodiscard]] std::vector<TextPart> parts_of(std::string_view footer);
 
-/// Text in lines of at most `columns`; a longer word has a line of its own.
-[[nodiscard]] std::vector<std::string> wrapped(std::string_view text, std::size_t columns);
+using listing::wrapped;
 
 /// The name of an option's value, as help shows it: `FORMAT`; empty for a flag. The types and checks that the parser
 /// appends are removed.

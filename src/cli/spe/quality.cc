@@ -67,7 +67,7 @@ ExitStatus run_profile_info(const InputOptions& input, const std::string& format
         out->print("\nnext: waymark spe report {} explains what the samples mean\n", shell_file(input.capture));
     } else {
         info["samples"] = answer->quality_json();
-        print_info_for_programs(*out, info, format);
+        listing::print_document(*out, json_text(info), listing::format_of(format));
     }
     return answer->finish(options, *out, false);
 }

@@ -1,11 +1,14 @@
-#include "maps_listing.h"
+#include "maps.h"
 
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace waymark::cli {
+#include "print.h"
+#include "waymark/core/numbers.h"
+
+namespace waymark::listing {
 
 using nlohmann::ordered_json;
 
@@ -36,29 +39,28 @@ ordered_json maps_json(const capture::ModuleMap& map) {
     return out;
 }
 
-void print_maps(Output& out, const ordered_json& maps) {
+void print_maps(TextSink& out, const ordered_json& maps) {
     if (maps.is_null()) return;
     constexpr std::size_t most_files = 12;
     const ordered_json& files = maps["files"];
-    out.print("\nmapped  {}\n", counted(files.size(), "file"));
+    print(out, "\nmapped  {}\n", counted(files.size(), "file"));
     for (std::size_t i = 0; i < files.size(); ++i) {
         if (i == most_files && files.size() > most_files + 1) {
-            out.print("  … and {} more; --format json lists each\n", files.size() - i);
+            print(out, "  … and {} more; --format json lists each\n", files.size() - i);
             break;
         }
         const ordered_json& file = files[i];
         const ordered_json& first = file["mapped"].front();
         const std::uint64_t address = std::stoull(first["address"].get<std::string>(), nullptr, 16);
         const std::size_t more = file["mapped"].size() - 1;
-        out.print(
-            "  {:#010x}-{:#010x}  {}{}{}\n", address, address + first["bytes"].get<std::uint64_t>(),
-            file["file"].is_null() ? "(generated code: no file)" : file["file"].get<std::string>(),
-            file["build_id"].is_null() ? "" : ", build ID " + file["build_id"].get<std::string>().substr(0, 16),
-            more == 0 ? "" : fmt::format(", and {}", counted(more, "more time or place", "more times or places")));
+        print(out, "  {:#010x}-{:#010x}  {}{}{}\n", address, address + first["bytes"].get<std::uint64_t>(),
+              file["file"].is_null() ? "(generated code: no file)" : file["file"].get<std::string>(),
+              file["build_id"].is_null() ? "" : ", build ID " + file["build_id"].get<std::string>().substr(0, 16),
+              more == 0 ? "" : fmt::format(", and {}", counted(more, "more time or place", "more times or places")));
     }
     for (const ordered_json& names : maps["names_of_generated_code"])
-        out.print("  names of generated code: {} ({})\n", names["file"].get<std::string>(),
-                  names["format"].get<std::string>());
+        print(out, "  names of generated code: {} ({})\n", names["file"].get<std::string>(),
+              names["format"].get<std::string>());
 }
 
-}  // namespace waymark::cli
+}  // namespace waymark::listing

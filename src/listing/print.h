@@ -1,0 +1,41 @@
+/// Private to this layer: text with values in it, and JSON.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <concepts>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "waymark/core/utf8.h"
+#include "waymark/listing/text.h"
+
+namespace waymark::listing {
+
+/// A value for fmt: text, which may be a name, becomes a part of one line.
+template <class T>
+[[nodiscard]] decltype(auto) as_value(const T& value) {
+    if constexpr (std::convertible_to<const T&, std::string_view>)
+        return one_line(value);
+    else
+        return (value);
+}
+template <class... Values>
+void print_values(TextSink& out, fmt::string_view format, const Values&... values) {
+    out.write(fmt::vformat(format, fmt::make_format_args(values...)));
+}
+/// Line breaks of `format` itself are kept.
+template <class... Args>
+void print(TextSink& out, fmt::format_string<Args...> format, Args&&... args) {
+    print_values(out, format, as_value(args)...);
+}
+
+/// JSON over several lines; invalid UTF-8 in strings becomes U+FFFD.
+[[nodiscard]] inline std::string json_text(const nlohmann::ordered_json& value) {
+    return value.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+/// Prints a description as JSON, or as tab-separated values: a line for each leaf, with its path.
+void print_document(TextSink& out, const nlohmann::ordered_json& document, LineFormat format);
+
+}  // namespace waymark::listing
