@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <utility>
+
 #include "waymark/core/numbers.h"
 #include "waymark/dpu/events.h"
 #include "waymark/dpu/registers.h"
@@ -10,8 +13,9 @@ namespace waymark::dpu {
 
 namespace {
 
-/// Describes what the unit counts.
-void add_counting(const Registers& r, std::vector<std::string>& out) {
+/// What the unit counts.
+std::vector<std::string> counting(const Registers& r) {
+    std::vector<std::string> out;
     const auto say_set = [&](const std::string& who, unsigned ceg, unsigned mode, unsigned place, bool enabled) {
         if (ceg >= event_sets) return;
         const EventSet& set = event_set(ceg);
@@ -37,14 +41,13 @@ void add_counting(const Registers& r, std::vector<std::string>& out) {
     triad("A", r.tac, r.ca0c, r.ca1c, r.ca2c, 0);
     triad("B", r.tbc, r.cb0c, r.cb1c, r.cb2c, 3);
     if (out.empty()) out.emplace_back("no counter has an event set");
+    return out;
 }
 
-/// Describes what the unit traces.
-void add_tracing(const Registers& r, std::vector<std::string>& out) {
-    if (!r.tc.en) {
-        out.emplace_back("tracing is off at the end");
-        return;
-    }
+/// What the unit traces.
+std::vector<std::string> tracing(const Registers& r) {
+    std::vector<std::string> out;
+    if (!r.tc.en) return {"tracing is off"};
     if (r.tc.tmode < trace_modes) out.push_back(fmt::format("trace mode {}", name(r.tc.mode())));
     // Bits 4 to 0 are ignored.
     const std::uint32_t first = to_value(r.tsa) & ~31U, last = to_value(r.tea) & ~31U;
@@ -59,16 +62,36 @@ void add_tracing(const Registers& r, std::vector<std::string>& out) {
     if (r.tc.uden) out.emplace_back("writes to DP_TD make entries in every mode");
     if (r.tc.idflt) out.emplace_back("only events of the reference task make entries");
     if (r.tc.nxmode != 0) out.emplace_back("the Nexus interface is on");
+    return out;
+}
+
+/// Adds what the program does by one part of the registers. If it changes that later, each sentence names the cycle
+/// from which it holds.
+void add_over_time(const RegisterProgram& program, std::vector<std::string> (*part)(const Registers&),
+                   std::vector<std::string>& out) {
+    std::vector<std::pair<std::uint64_t, std::vector<std::string>>> states;
+    Registers registers;
+    std::vector<std::string> now = part(registers);
+    for (std::size_t i = 0; i < program.size(); ++i) {
+        registers.set(program[i].offset, program[i].value);
+        if (i + 1 < program.size() && program[i + 1].cycle == program[i].cycle) continue;
+        std::vector<std::string> next = part(registers);
+        if (next == now) continue;
+        states.emplace_back(program[i].cycle, next);
+        now = std::move(next);
+    }
+    if (states.empty()) out.insert(out.end(), now.begin(), now.end());
+    for (const auto& [cycle, sentences] : states)
+        for (const std::string& sentence : sentences)
+            out.push_back(states.size() == 1 ? sentence : fmt::format("from cycle {} on: {}", cycle, sentence));
 }
 
 }  // namespace
 
 std::vector<std::string> effects_of(const RegisterProgram& program) {
-    Registers registers;
-    for (const RegisterWrite& w : program) registers.set(w.offset, w.value);
     std::vector<std::string> out;
-    add_counting(registers, out);
-    add_tracing(registers, out);
+    add_over_time(program, counting, out);
+    add_over_time(program, tracing, out);
     return out;
 }
 
