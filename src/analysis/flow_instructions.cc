@@ -156,7 +156,27 @@ void FlowInstructions::number_code() {
     list_.reserve(order.size());
     keys_.reserve(order.size());
     std::vector<std::uint32_t>* of = nullptr;
-    for (const auto& [key, index] : order) {
+    // Where code ran, its bytes are no instructions of another instruction set.
+    const auto is_other_code = [&](std::size_t i) {
+        const CodeKey& key = order[i].first;
+        const Code& code = code_[order[i].second];
+        if (code.times != 0) return false;
+        const auto overlaps = [&](std::size_t j) {
+            const CodeKey& other = order[j].first;
+            const Code& ran = code_[order[j].second];
+            return ran.times != 0 && other.second != key.second && other.first < key.first + code.what.bytes &&
+                   key.first < other.first + ran.what.bytes;
+        };
+        constexpr std::uint64_t longest = 4;
+        for (std::size_t j = i; j-- != 0 && order[j].first.first + longest > key.first;)
+            if (overlaps(j)) return true;
+        for (std::size_t j = i + 1; j < order.size() && order[j].first.first < key.first + longest; ++j)
+            if (overlaps(j)) return true;
+        return false;
+    };
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        if (is_other_code(i)) continue;
+        const auto& [key, index] = order[i];
         Code& code = code_[index];
         const auto n = static_cast<std::uint32_t>(list_.size());
         if (of == nullptr || code.function != list_.back()->function) of = &by_function_[code.function];
