@@ -78,8 +78,12 @@ constexpr std::array<AccountRule, account_reasons> rules{{
          "bytes that are no packet, up to the next synchronisation"),
     loss(Reason::frames, Hides::reachable, "stretch of damaged frames", "stretches of damaged frames",
          "impossible frames, and packets that they cut in two"),
-    loss(Reason::strays, Hides::anything, "stretch of bytes of no source", "stretches of bytes of no source",
-         "bytes under trace IDs that no source has, so they are missing from the stream of another"),
+    // Only an ID that no source can have shows at once that bytes are missing. With another one, the bytes around them
+    // have been read as one stream.
+    {Reason::strays, lost, "stretch of bytes of no source", "stretches of bytes of no source",
+     "bytes under trace IDs that no source has, so they are missing from the stream of another, which may have been "
+     "misread there",
+     true, true, Hides::anything, true},
     loss(Reason::unsynchronised, Hides::anything, "stretch before a synchronisation",
          "stretches before a synchronisation", "the trace of a source begins inside a packet"),
     {Reason::collided, lost, "stretch with collided samples", "stretches with collided samples",
@@ -109,8 +113,10 @@ constexpr std::array<AccountRule, account_reasons> rules{{
      "trace and image, or two parts of the trace, contradict each other, so code that was decoded before may be other "
      "code than what ran",
      true, true, Hides::anything, true},
-    gap(Reason::no_code, Hides::anything, "walk through what is no code", "walks through what is no code",
-        "no branch within 64 KiB, and then no image"),
+    // The walk is counted up to its end, though other code ran.
+    {Reason::no_code, uncertain, "walk through what is no code", "walks through what is no code",
+     "no branch within 64 KiB, and then no image: other code than what was decoded ran", true, true, Hides::anything,
+     true},
     gap(Reason::not_kept, Hides::anything, "full table", "full tables", "the analysis met more than its tables hold"),
     doubt(Reason::shared_address, "stretch at an address of several files", "stretches at an address of several files",
           "several files were mapped at one address while it ran"),
@@ -328,7 +334,7 @@ std::string account_document() {
         "not observed in a recording from `main` on that does not state what ran before |\n"
         "| `calls --slowest` | lengths of calls | the word beside the figures |\n"
         "| `pgo` | share of the run | `covers N %` and `at most` |\n"
-        "| `--strict` of views of program flow, of `flow` and `diff` | `--strict` | status 1 |\n"
+        "| `--strict` of views of program flow, of `flow`, `messages` and `diff` | `--strict` | status 1 |\n"
         "| `--strict` of `spe` and `dpu` | | status 1 if the unit's own figures show a loss |\n"
         "| `doctor` | `--strict` | the capture *decodes in part*; else *nothing is wrong*, if nothing else is found |\n"
         "| `info` | `--strict` | *Nothing wrong was found*, if the capture passes |\n"
