@@ -17,10 +17,12 @@
 #include "selected_session.h"
 #include "terminal.h"
 #include "trouble.h"
+#include "waymark/answers/account.h"
 #include "waymark/capture/byte_stream.h"
 #include "waymark/core/file_error.h"
 #include "waymark/core/utf8.h"
 #include "waymark/listing/messages.h"
+#include "waymark/pipeline/account.h"
 #include "waymark/pipeline/diagnosis.h"
 #include "waymark/pipeline/message_answers.h"
 #include "waymark/pipeline/piece_reader.h"
@@ -177,6 +179,14 @@ Result<bool> connect_input(MessageOptions& options) {
     return true;
 }
 
+/// Whether the capture lacks a part that --strict requires: it reads the trace a second time. Standard input and
+/// growing files can be read only once, and have no description that states more losses than the trace.
+bool is_part(const MessageOptions& options, const pipeline::Session& session,
+             const std::vector<const pipeline::Source*>& sources) {
+    return !options.follow && options.input.capture != "-" &&
+           answers::completeness(pipeline::account_of(session, sources)).strict;
+}
+
 ExitStatus run_messages(MessageOptions& options) {
     std::optional<Following> following;
     if (options.follow) {
@@ -244,7 +254,7 @@ ExitStatus run_messages(MessageOptions& options) {
         status = nothing;
     } else if (options.strict &&
                (listed.problems != 0 || listed.of[static_cast<unsigned>(MessageKind::overflow)] != 0 ||
-                listed.of[static_cast<unsigned>(MessageKind::damage)] != 0)) {
+                listed.of[static_cast<unsigned>(MessageKind::damage)] != 0 || is_part(options, session, sources))) {
         say("error", "messages were lost, or could not be read (--strict)");
         status = nothing;
     }
