@@ -154,6 +154,8 @@ private:
         std::array<std::uint64_t, cpus> busy_until{};
         const std::uint32_t stays = 500 + random_.below(2500);
         std::uint64_t now = 1000;
+        // By function, behind which are the operations of the kernel, and operation.
+        std::array<std::array<std::uint64_t, function_bytes / 4>, functions + 1> times{};
         for (std::uint32_t stay = 0; stay < stays; ++stay) {
             const std::size_t cpu = random_.below(cpus);
             const bool in_kernel = one_in(10);
@@ -167,7 +169,7 @@ private:
                 s.time = ++now;
                 s.el = in_kernel ? 1 : 0;
                 s.pc = in_kernel ? kernel + offset : code + f * function_bytes + offset;
-                ++out_.ran[s.pc];
+                ++times[in_kernel ? functions : f][offset / 4];
                 if (!levels_[s.el]) continue;
                 ++out_.population;
                 if (!in_kernel) ++out_.by_function[f];
@@ -176,6 +178,10 @@ private:
                 sample(s, offset / 4, busy_until[cpu]);
             }
         }
+        for (std::size_t f = 0; f <= functions; ++f)
+            for (std::size_t i = 0; i < times[f].size(); ++i)
+                if (times[f][i] != 0)
+                    out_.ran[(f == functions ? kernel : code + f * function_bytes) + 4 * i] = times[f][i];
     }
     std::uint64_t next_interval() { return interval_ + 1 + (jitter_ ? random_.below(256) : 0); }
 
@@ -456,7 +462,7 @@ TEST_F(AccountOfSamples, SaysNothingBeyondWhatWasObserved) {
     std::uint64_t inside = 0, shares = 0;
     std::vector<Answers> several;
     Reasons of_several;
-    const account_test::Seeds seeds = account_test::seeds_to(sized(200U, 50U));
+    const account_test::Seeds seeds = account_test::seeds_to(sized(1000U, 50U));
     for (auto seed = static_cast<std::uint32_t>(seeds.first); seed <= seeds.last; ++seed) {
         Sampled run = Recorder(seed).take();
         SCOPED_TRACE(fmt::format("WAYMARK_PROPERTY_SEED={}:{}", seed, run.text));
@@ -464,7 +470,7 @@ TEST_F(AccountOfSamples, SaysNothingBeyondWhatWasObserved) {
         const std::uint64_t samples = samples_in(a);
         EXPECT_EQ(wrong_reasons_in(a, run), "") << answers::account_sentence(a.account);
         EXPECT_EQ(wrong_in(a, run), "") << answers::account_sentence(a.account);
-        constexpr std::uint32_t words_one_in = 4;
+        constexpr std::uint32_t words_one_in = 20;
         if (seed % words_one_in == 0) {
             EXPECT_EQ(account_test::wrong_words_in(a, folder_.path()), "") << answers::account_sentence(a.account);
         }
@@ -475,7 +481,10 @@ TEST_F(AccountOfSamples, SaysNothingBeyondWhatWasObserved) {
             << answers::account_sentence(a.account) << "; " << shortcoming.what;
         for (const AccountReason reason : run.reasons) {
             ++met[static_cast<std::size_t>(reason)];
-            first_met.try_emplace(reason, seed);
+            // The record that the end of the file or the wrap of the buffer cuts may be damaged, or not.
+            if (reason != AccountReason::packets ||
+                !(run.reasons.contains(AccountReason::cut) || run.reasons.contains(AccountReason::overwritten)))
+                first_met.try_emplace(reason, seed);
         }
         if (run.unbiased && samples >= answers::few_samples) {
             const auto costs = answers::function_costs(a);
@@ -514,19 +523,15 @@ TEST_F(AccountOfSamples, SaysNothingBeyondWhatWasObserved) {
     std::printf("%llu of %llu shares lie in their intervals\n", static_cast<unsigned long long>(inside),
                 static_cast<unsigned long long>(shares));
     const std::uint64_t runs = seeds.last - seeds.first + 1;
-    if (runs < 200) return;
+    if (runs < 1000) return;
     // 95 % of shares lie in their intervals, and a few less by chance.
     EXPECT_GT(shares, runs / 4);
     EXPECT_GT(inside * 100, shares * 93);
-    for (const AccountReason reason : strict_reasons)
-        if (reason != AccountReason::frames) {
-            EXPECT_NE(met[static_cast<std::size_t>(reason)], 0U)
-                << answers::account_reason_words[static_cast<std::size_t>(reason)];
-        }
-    for (const AccountReason reason : {AccountReason::filtered, AccountReason::collided})
-        EXPECT_NE(met[static_cast<std::size_t>(reason)], 0U);
     // This test detects a producer that forgets one of these.
-    for (const AccountReason reason : {AccountReason::sampled, AccountReason::collided}) {
+    Reasons all = strict_reasons;
+    all.erase(AccountReason::frames);  // such trace has no frames
+    all.insert({AccountReason::sampled, AccountReason::collided, AccountReason::filtered});
+    for (const AccountReason reason : all) {
         const std::string_view word = answers::account_reason_words[static_cast<std::size_t>(reason)];
         ASSERT_TRUE(first_met.contains(reason)) << word;
         const account_test::WithoutReasons without({reason});
