@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -32,9 +33,9 @@ struct Frames {
 };
 
 /// Puts the bytes of two sources into frames. Then frames are damaged, or pieces of the first source have the ID of no
-/// source.
+/// source. `silent`: the first ends within a packet, and so much of the second follows that this is noticed.
 template <class Named, class OneIn>
-Frames in_frames(Bytes first, Bytes second, const Named& named, const OneIn& one_in) {
+Frames in_frames(Bytes first, Bytes second, const Named& named, const OneIn& one_in, bool silent) {
     const coresight::TraceId nobody{static_cast<std::uint8_t>(one_in(2) ? 0x74 : 0x30)};
     std::size_t strays = named(one_in(4), "strays") ? 1 + one_in.below(3) : 0;
     Frames out;
@@ -51,6 +52,9 @@ Frames in_frames(Bytes first, Bytes second, const Named& named, const OneIn& one
         send(stray ? nobody : coresight::TraceId{first_id}, first);
         send({second_id}, second);
     }
+    constexpr std::array<std::uint8_t, 2> more{0x01, 0x41};  // a packet of an ITM
+    constexpr unsigned enough = 200;
+    for (unsigned i = 0; silent && i < enough; ++i) formatter.add({second_id}, more);
     formatter.flush();
     const auto frames = static_cast<unsigned>(out.bytes.size() / coresight::frame_bytes);
     out.damaged = !out.strays && frames != 0 && named(one_in(4), "damaged-frames");

@@ -261,13 +261,14 @@ Sent sent_by(std::uint64_t seed, const Send& send) {
         // One byte of a packet of more. Zeros at the end are padding of the frames; a packet of an STM whose first four
         // bits are 0 or 15 may be whole, and an ITM's whose last four bits are 8 is.
         const std::size_t end = out.between[one_in.below(static_cast<unsigned>(out.between.size() - 1))];
-        const bool within = out.bytes[end] % 16 != 0 && out.bytes[end] % 16 != 8 && out.bytes[end] % 16 != 15;
+        const bool within =
+            end < out.bytes.size() && out.bytes[end] % 16 != 0 && out.bytes[end] % 16 != 8 && out.bytes[end] % 16 != 15;
         const bool silent = !damaged && within && named(one_in(5), "silence");
         if (silent) out.bytes.resize(end + 1);
         out.neighbour = {.name = "source1",
                          .type = "HTM",
                          .registers = {{"ETMTRACEIDR", account_test::second_id, std::nullopt, 32}}};
-        account_test::Frames frames = account_test::in_frames(out.bytes, second, named, one_in);
+        account_test::Frames frames = account_test::in_frames(out.bytes, second, named, one_in, silent);
         const bool whole = out.head == 0 && out.tail == 0;
         if (whole && frames.strays) out.must.insert(AccountReason::strays);
         if (whole && frames.damaged) out.must.insert(AccountReason::frames);

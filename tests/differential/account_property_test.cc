@@ -188,7 +188,7 @@ void put_in_frames(Recorded& run, const Named& named, const OneIn& one_in, const
         silent = !within.empty() && named(one_in(4), "silence");
         if (silent) run.bytes.resize(within[one_in.below(static_cast<unsigned>(within.size()))]);
     }
-    account_test::Frames frames = account_test::in_frames(run.bytes, second, named, one_in);
+    account_test::Frames frames = account_test::in_frames(run.bytes, second, named, one_in, silent);
     if (whole && frames.strays) run.must.insert(AccountReason::strays);
     if (whole && frames.damaged) run.must.insert(AccountReason::frames);
     if (whole && silent && !frames.strays && !frames.damaged) run.must.insert(AccountReason::silence);
