@@ -211,6 +211,8 @@ TEST_F(PerfCapture, WhichOfTwoFilesRanInARangeIsUncertain) {
         }
     const auto answers = flow_answers(session, {session.sources.data()}, {.calls = true}, {}, {});
     ASSERT_TRUE(answers.has_value());
+    EXPECT_TRUE(answers::has_reason(answers->account, answers::AccountReason::shared_address));
+    EXPECT_EQ(answers::completeness(answers->account).word(), "estimate");
     EXPECT_TRUE(std::any_of(answers->health.begin(), answers->health.end(), [](const answers::Finding& f) {
         return f.severity == answers::Finding::Severity::warning && f.what.find("is uncertain") != std::string::npos;
     }));
@@ -241,7 +243,10 @@ TEST_F(PerfCapture, ANameHoldsForItsTime) {
         EXPECT_TRUE(done.has_value()) << done.error().message;
         const Ran ran = run(session, Addresses::as_they_were);
         const auto note = filter_note(session, ran.report);
-        return std::pair(ran.delivered.at("cpu0 aux_cpu0").ranges, note && note->uncertain);
+        const bool uncertain = note && note->uncertain;
+        const auto account = account_of(session, {session.sources.data()});
+        EXPECT_EQ(answers::has_reason(account, answers::AccountReason::no_context), uncertain);
+        return std::pair(ran.delivered.at("cpu0 aux_cpu0").ranges, uncertain);
     };
     const std::string of_a = "0x500040+2", of_b = "0x500040+3";
     EXPECT_EQ(selected("two"), std::pair(Ranges{of_b}, false));
