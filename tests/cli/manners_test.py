@@ -23,6 +23,8 @@ WAYMARK = SOURCE = None
 # Words of the parser, not for readers.
 LEAKS = re.compile(r"\b(UINT|INT|TEXT|FLOAT|BOOLEAN)\b|\w\{|:\{|\w in \[|\[OPTIONS\] SUBCOMMAND|Positionals")
 
+HIDDEN = ("--next-round",)  # of jobs of a fleet
+
 
 def plain(*arguments, env=None):
     done = subprocess.run([WAYMARK, *arguments], capture_output=True, text=True, env={**os.environ, **(env or {})},
@@ -56,6 +58,23 @@ class Help(unittest.TestCase):
                     # A word that is longer than a line has one of its own.
                     if " " in line.strip():
                         self.assertLessEqual(len(line), min(columns, 100), (command, columns, line))
+
+    def test_each_text_is_shown(self):
+        """An option in src/cli/texts that no command has any more would stay unnoticed."""
+        every = {command: plain("--no-pager", *command, "--help", "all").stdout for command in commands()}
+        files = sorted((SOURCE / "src/cli/texts").glob("*.txt"))
+        self.assertGreater(len(files), 30)
+        for file in files:
+            head, *lines = file.read_text().removeprefix('R"(').splitlines()
+            scope = tuple(head.removeprefix("options of ").split()[1:])
+            of = [text for command, text in every.items() if command[:len(scope)] == scope]
+            self.assertTrue(of, (file.name, head))
+            lines = lines[:lines.index("===")] if "===" in lines else lines
+            for line in lines[0 if head.startswith("options of") else 1:]:
+                name = re.match(r"-?-[\w-]+|[A-Z_]+\b", line)
+                if name and name[0] not in HIDDEN:
+                    shown = re.compile(r"(^|[\s,])" + re.escape(name[0]) + r"($|[\s,=\[.])", re.M)
+                    self.assertTrue(any(shown.search(text) for text in of), (file.name, name[0]))
 
     def test_shows_no_types_of_the_parser(self):
         for command in commands():
