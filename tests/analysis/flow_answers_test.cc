@@ -161,6 +161,36 @@ TEST_F(FlowToAnswers, EveryInstructionOfFunctionsThatRan) {
     EXPECT_EQ(seen(a)[0x1014], Seen::executed);
 }
 
+// A function whose code ran in A32 and in T32 is looked through in both.
+TEST_F(FlowToAnswers, BytesThatRanAreNoInstructionsOfAnotherInstructionSet) {
+    Part thumb;
+    blocks.push_back({.start = 0x1008,
+                      .target = 0x1014,
+                      .bytes = 2,
+                      .instructions = 1,
+                      .section = 0,
+                      .isa = isa::Isa::t32,
+                      .end = End::direct,
+                      .last_bytes = 2,
+                      .flags = 0});
+    thumb.ranges.push_back({1, 0, flow::no_cycles, 1});
+    Part arm;
+    call_f(arm);
+    choose(arm, true);
+    count(arm, true, false);
+    return_f(arm);
+    const Answers a = answers({arm, thumb});
+    std::size_t in_thumb = 0;
+    for (const Instruction& i : a.instructions) {
+        in_thumb += i.isa == isa::Isa::t32 && i.times != 0 ? 1 : 0;
+        for (const Instruction& ran : a.instructions)
+            EXPECT_FALSE(i.times == 0 && ran.times != 0 && i.isa != ran.isa && i.address < ran.address + ran.bytes &&
+                         ran.address < i.address + i.bytes)
+                << fmt::format("{:#x}", i.address);
+    }
+    EXPECT_EQ(in_thumb, 1U);
+}
+
 TEST_F(FlowToAnswers, FiguresOfCodeThatMayBeOtherCodeAreNotExact) {
     EXPECT_EQ(answers({whole()}).trust.front().exact, "instructions and calls of all that was decoded");
     for (const AccountRule& rule : account_rules()) {
