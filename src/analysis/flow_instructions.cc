@@ -156,7 +156,8 @@ void FlowInstructions::number_code() {
     list_.reserve(order.size());
     keys_.reserve(order.size());
     std::vector<std::uint32_t>* of = nullptr;
-    // Where code ran, its bytes are no instructions of another instruction set.
+    // Where code ran, its bytes are no other instructions: of another instruction set, or T32 ones that begin amid
+    // them.
     const auto is_other_code = [&](std::size_t i) {
         const CodeKey& key = order[i].first;
         const Code& code = code_[order[i].second];
@@ -164,7 +165,7 @@ void FlowInstructions::number_code() {
         const auto overlaps = [&](std::size_t j) {
             const CodeKey& other = order[j].first;
             const Code& ran = code_[order[j].second];
-            return ran.times != 0 && other.second != key.second && other.first < key.first + code.what.bytes &&
+            return ran.times != 0 && other.first < key.first + code.what.bytes &&
                    key.first < other.first + ran.what.bytes;
         };
         constexpr std::uint64_t longest = 4;
