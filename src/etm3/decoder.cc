@@ -85,6 +85,8 @@ public:
     // ---- packets
 
     void operator()(const Gap& gap) {
+        // What is lost may cancel the held-back elements, so they are part of it.
+        if (is_loss(gap.reason)) atom_held_ = return_held_ = false;
         forget(gap.first);
         elements_.event(gap.first, gap);
         elements_.forget();

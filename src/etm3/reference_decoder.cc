@@ -168,6 +168,7 @@ public:
         isync(p, p.cycles, at.first);
     }
     void operator()(const Gap& gap) {
+        if (is_loss(gap.reason)) announced_.clear();  // what is lost may cancel them
         lose_synchronisation(gap.first);
         elements_.event(gap.first, gap);
         elements_.forget();

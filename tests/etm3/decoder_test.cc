@@ -145,7 +145,17 @@ TEST(Etm3Decoder, ReportsWhatContradictsAndWhatIsMissing) {
     // No image at 0x18000.
     EXPECT_EQ(flow_of("c4 88 81 80 83 80 08 84"), "8000E 8004N 8008E 800cE [no memory 18000] [unplaced 1/0] ");
     // A reserved header loses all up to the next A-sync and I-sync.
-    EXPECT_EQ(flow_of("84 10 84 84 00 00 00 00 00 80 84 08 01 08 80 00 00 84"), "8000E [gap] [gap] [on 0] 8008E ");
+    EXPECT_EQ(flow_of("84 84 10 84 84 00 00 00 00 00 80 84 08 01 08 80 00 00 84"), "8000E [gap] [gap] [on 0] 8008E ");
+}
+
+// Only the next packet shows whether the last instruction and exception return before it were cancelled.
+TEST(Etm3Decoder, WhatLostBytesMayCancelIsNotDelivered) {
+    EXPECT_EQ(flow_of("84 84 10 84"), "8000E [gap] ");
+    // The trace ends inside a branch packet.
+    EXPECT_EQ(flow_of("88 85 80"), "8000E [gap] ");
+    EXPECT_EQ(flow_of("c4 88 76 85 80"), "8000E 8004N 8008E [gap] ");
+    // It ends between two packets.
+    EXPECT_EQ(flow_of("88"), "8000E 8004E ");
 }
 
 TEST(Etm3Decoder, DecodersAgreeOnRandomPackets) {
