@@ -85,7 +85,7 @@ public:
     // ---- packets
 
     void operator()(const Gap& gap) {
-        // What is lost may cancel the held-back elements, so they are part of it.
+        // The lost bytes may cancel the held-back elements.
         if (is_loss(gap.reason)) atom_held_ = return_held_ = false;
         forget(gap.first);
         elements_.event(gap.first, gap);
