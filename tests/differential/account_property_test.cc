@@ -94,20 +94,26 @@ struct Recorded {
 
 struct PacketPlaces {
     std::vector<std::size_t> begins;
+    std::vector<std::size_t> long_ones;  ///< the same of packets with more than one byte
     template <class P>
     void operator()(const P&, wire::Extent at) {
         begins.push_back(static_cast<std::size_t>(at.first.value));
+        if (at.end().value - at.first.value > 1) long_ones.push_back(begins.back());
     }
     void operator()(const Gap&) {}
 };
 /// Where packets begin.
 template <template <class> class Parser, class Config>
-std::vector<std::size_t> packets_of(Bytes bytes, const Config& config) {
+PacketPlaces places_of(Bytes bytes, const Config& config) {
     PacketPlaces places;
     Parser<PacketPlaces> parser(config, places);
     parser.feed(bytes);
     parser.finish();
-    return places.begins;
+    return places;
+}
+template <template <class> class Parser, class Config>
+std::vector<std::size_t> packets_of(Bytes bytes, const Config& config) {
+    return places_of<Parser>(bytes, config).begins;
 }
 
 template <class Table>
@@ -150,7 +156,7 @@ void decide(Recorded& run, const Named& named, const OneIn& one_in) {
 
 /// Puts the trace into frames, with the trace of a second source: of an ITM, or of a unit like the first that traced
 /// the same execution on another core and cannot be decoded. Then frames are damaged, pieces have the ID of no source,
-/// or the unit sends nothing more in the middle of a packet. `packets`: where packets begin.
+/// or the unit sends nothing more in the middle of a packet. `packets`: where packets of several bytes begin.
 template <class Named, class OneIn>
 void put_in_frames(Recorded& run, const Named& named, const OneIn& one_in, const std::vector<std::size_t>& packets) {
     using account_test::second_id;
@@ -166,7 +172,6 @@ void put_in_frames(Recorded& run, const Named& named, const OneIn& one_in, const
         if (undecoded)
             run.neighbour = {
                 .name = "source1", .type = "ETM1.2", .registers = {{"ETMTRACEIDR", second_id, std::nullopt, 32}}};
-        if (undecoded && whole) run.must.insert(AccountReason::protocol);
     } else {
         itm::Model model({.sync_messages = 10});
         for (std::size_t cycle = 0; model.bytes().size() < run.bytes.size() + 400; cycle += one_in.below(100)) {
@@ -183,14 +188,16 @@ void put_in_frames(Recorded& run, const Named& named, const OneIn& one_in, const
             .name = "source1", .type = "ITM", .registers = {{"ITMTCR", second_id << id_bit, std::nullopt, 32}}};
         // Zeros at the end are padding of the frames.
         std::vector<std::size_t> within;
-        for (std::size_t i = 0; i + 1 < packets.size(); ++i)
-            if (packets[i + 1] - packets[i] > 1 && run.bytes[packets[i]] != 0) within.push_back(packets[i] + 1);
+        for (const std::size_t packet : packets)
+            if (run.bytes[packet] != 0) within.push_back(packet + 1);
         silent = !within.empty() && named(one_in(4), "silence");
         if (silent) run.bytes.resize(within[one_in.below(static_cast<unsigned>(within.size()))]);
     }
     account_test::Frames frames = account_test::in_frames(run.bytes, second, named, one_in, silent);
     if (whole && frames.strays) run.must.insert(AccountReason::strays);
     if (whole && frames.damaged) run.must.insert(AccountReason::frames);
+    // Damaged frames may be all that the second source has.
+    if (whole && undecoded && !frames.damaged) run.must.insert(AccountReason::protocol);
     if (whole && silent && !frames.strays && !frames.damaged) run.must.insert(AccountReason::silence);
     run.bytes = std::move(frames.bytes);
     run.fate.head -= run.fate.head % coresight::frame_bytes;  // memory has whole frames
@@ -202,7 +209,7 @@ template <template <class> class Parser, class Named, class OneIn, class Config>
 void put_in_buffer(Recorded& run, const Named& named, const OneIn& one_in, const Config& config, bool marked) {
     constexpr unsigned memory_width_bytes = 4;
     if (named(one_in(4), "frames"))
-        put_in_frames(run, named, one_in, packets_of<Parser>(run.bytes, config));
+        put_in_frames(run, named, one_in, places_of<Parser>(run.bytes, config).long_ones);
     else if (marked)
         coresight::append_bypass_padding(run.bytes, memory_width_bytes);
 }
