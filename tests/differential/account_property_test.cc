@@ -535,7 +535,8 @@ Recorded record_etm3(std::uint64_t seed) {
         // At the end the FIFO has time to drain, so the trace shows what it lost before.
         constexpr std::uint32_t last = 20;
         cycle += left <= last ? 1000 : 1 + random.below(2);
-        if (sessions && one_in(60)) {
+        // It is on at the end: nothing in the trace shows a session after which the unit stays off.
+        if (sessions && ((left > last && one_in(60)) || (left == last && !on))) {
             on = !on;
             model.set_programming(!on, cycle);
             witness.settle(model.counts().instructions);  // it has sent what it had
@@ -584,6 +585,10 @@ Recorded record_etm3(std::uint64_t seed) {
     if (named(one_in(8), "damage"))
         damage(out.bytes, packets_of<etm3::Parser>(out.bytes, config.packets()), std::uint8_t{0x34}, random());
     put_in_buffer<etm3::Parser>(out, named, one_in, config.packets(), true);
+    // If the file is cut right before a branch packet that cancels an instruction, nothing shows it.
+    if (out.fate.tail != 0 && !out.framed)
+        for (const std::size_t packet : packets_of<etm3::Parser>(out.bytes, config.packets()))
+            if (packet + out.fate.tail == out.bytes.size() && (out.bytes[packet] & 1U) != 0) ++out.fate.tail;
     return out;
 }
 
