@@ -535,8 +535,9 @@ Recorded record_etm3(std::uint64_t seed) {
         // At the end the FIFO has time to drain, so the trace shows what it lost before.
         constexpr std::uint32_t last = 20;
         cycle += left <= last ? 1000 : 1 + random.below(2);
-        // It is on at the end: nothing in the trace shows a session after which the unit stays off.
-        if (sessions && ((left > last && one_in(60)) || (left == last && !on))) {
+        // Before and behind each time that the unit is off there is trace: nothing else shows that it was off.
+        const bool shown = model.counts().instructions != 0;
+        if (sessions && ((left > last && shown && one_in(60)) || (left == last && !on))) {
             on = !on;
             model.set_programming(!on, cycle);
             witness.settle(model.counts().instructions);  // it has sent what it had
