@@ -36,12 +36,20 @@ Option described(CLI::Option* raw, const OptionText& text) {
     if (!text.type.empty()) option.type_name(text.type == "-" ? "" : text.type);
     if (!text.words.empty()) option.transform(one_of(text.words));
     for (const std::string_view property : text.properties) {
-        if (property == "default") option.capture_default_str();
-        if (property == "not negative") option.check(not_negative());
-        if (property == "not empty") option.check(not_empty());
-        if (property == "required") option.required();
-        if (property == "several") option.take_all();
-        if (property == "repeated") option.repeated();
+        if (property == "default")
+            option.capture_default_str();
+        else if (property == "not negative")
+            option.check(not_negative());
+        else if (property == "not empty")
+            option.check(not_empty());
+        else if (property == "required")
+            option.required();
+        else if (property == "several")
+            option.take_all();
+        else if (property == "repeated")
+            option.repeated();
+        else
+            WM_CHECK(false);  // texts.h lists the properties
     }
     return option;
 }
