@@ -455,11 +455,7 @@ void AccountOfMessages::hold(Sent (*send)(std::uint64_t seed), std::initializer_
             if (row.reason == AccountReason::decoded) continue;
             const auto reason = static_cast<std::size_t>(row.reason);
             ++met[reason];
-            Account without = account;
-            const auto reasons = with_its_twin(row.reason);
-            std::erase_if(without, [&](const answers::AccountRow& other) {
-                return std::find(reasons.begin(), reasons.end(), other.reason) != reasons.end();
-            });
+            const Account without = account_test::without(account, with_its_twin(row.reason));
             if (!wrong_in(one->answers, without, sent).empty() || !missing_in(without, sent).empty())
                 needed[reason].push_back(seed);
         }

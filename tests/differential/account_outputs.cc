@@ -765,4 +765,11 @@ std::string wrong_in_capture(const Account& account, const KnownRun& run, const 
     return commands[turn % commands.size()]();
 }
 
+answers::Account without(answers::Account account, const std::vector<answers::AccountReason>& reasons) {
+    std::erase_if(account, [&](const answers::AccountRow& row) {
+        return std::find(reasons.begin(), reasons.end(), row.reason) != reasons.end();
+    });
+    return account;
+}
+
 }  // namespace waymark::account_test

@@ -47,6 +47,9 @@ struct KnownRun {
                                            const std::filesystem::path& capture, const std::filesystem::path& image,
                                            std::uint64_t turn);
 
+/// The account without the rows of these reasons.
+[[nodiscard]] answers::Account without(answers::Account account, const std::vector<answers::AccountReason>& reasons);
+
 /// During its lifetime, no account has rows of these reasons, from any producer.
 class WithoutReasons {
 public:

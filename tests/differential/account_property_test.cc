@@ -929,11 +929,7 @@ void AccountProperty::hold(Recorded (*record)(std::uint64_t seed), std::initiali
             if (row.reason == AccountReason::decoded) continue;
             const auto reason = static_cast<std::size_t>(row.reason);
             ++met[reason];
-            Account without = account;
-            const auto reasons = with_its_twin(row.reason);
-            std::erase_if(without, [&](const answers::AccountRow& other) {
-                return std::find(reasons.begin(), reasons.end(), other.reason) != reasons.end();
-            });
+            const Account without = account_test::without(account, with_its_twin(row.reason));
             if (!wrong_in(one->answers, without, truth).empty() || !missing_in(without, recorded).empty())
                 needed[reason].push_back(seed);
         }
