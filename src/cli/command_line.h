@@ -30,7 +30,7 @@ struct Check {
 [[nodiscard]] Check one_of(std::vector<std::string> words);
 /// The value, a number from 0 up, has no sign.
 [[nodiscard]] Check not_negative();
-/// The value is not empty, as that of an unset variable would be.
+/// The value is not empty. An unset variable of a shell gives an empty value.
 [[nodiscard]] Check not_empty();
 /// `T`: int, unsigned, std::uint64_t, double.
 template <class T>

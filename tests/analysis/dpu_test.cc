@@ -613,8 +613,8 @@ TEST_F(Jumps, AFunctionThatRunsWhereTheTraceBeginsHasNoLength) {
     EXPECT_EQ((*this)["g"].activations.times, 1U);
 }
 
-// Tracing ends while a function and an interrupt of it are open: how long they went on is unknown. Where the program
-// ends with the trace, they end too.
+// Tracing ends while a function is interrupted: how long the function and the interrupt went on is unknown. Where the
+// program ends with the trace, both end too.
 TEST_F(Jumps, WhatIsOpenWhereTracingEndsHasNoLength) {
     for (const bool goes_on : {true, false}) {
         DpuSetup of = setup(dpu::TraceMode::flow);

@@ -1113,7 +1113,7 @@ TEST(Views, CoverageNamesFilesThatRanAndWereNotFound) {
     EXPECT_FALSE(is_named("warning")) << "the kernel's";
     name = a.images[0].name;
     options.code = CodeKind::system;
-    EXPECT_FALSE(is_named("warning")) << "it was found where other code of it ran";
+    EXPECT_FALSE(is_named("warning")) << "the file was found: other code of the file ran";
 }
 
 TEST(Views, EntriesOfLoopsAreNoBoundsWhereTraceBeginsAnew) {

@@ -168,7 +168,7 @@ TEST_F(WhyNothing, OfOtherUnits) {
     decode("ITM", {});
     report.streams.clear();
     EXPECT_EQ(why({}), "no program flow is in the trace of source0 (ITM); waymark messages lists it");
-    // The words are those of the first source that has packets.
+    // The first source that has packets gives the words.
     decode("ETM4.1", {});
     EXPECT_EQ(no_sync({}, selected, 1).find("no A-sync"), no_sync({}, {}, 1).find("no A-sync"));
     EXPECT_NE(no_sync({}, selected, 1), no_sync({}, {}, 1));
