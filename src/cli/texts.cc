@@ -81,13 +81,24 @@ std::string_view next_line(std::string_view& text) {
     return line;
 }
 
+/// A text: its first line, and the rest.
+struct Headed {
+    std::string_view head, rest;
+};
+constexpr auto headed = [] {
+    std::array<Headed, texts.size()> out;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        const std::size_t end = texts[i].find('\n');
+        out[i] = {texts[i].substr(0, end), texts[i].substr(end + 1)};
+    }
+    return out;
+}();
+
 /// The texts whose first line is `kind` and `of`, without that line.
 std::vector<std::string_view> texts_of(std::string_view kind, std::string_view of) {
     std::vector<std::string_view> out;
-    for (std::string_view text : texts) {
-        const std::string_view head = next_line(text);
-        if (head.size() == kind.size() + of.size() && head.starts_with(kind) && head.ends_with(of)) out.push_back(text);
-    }
+    for (const auto& [head, rest] : headed)
+        if (head.size() == kind.size() + of.size() && head.ends_with(of) && head.starts_with(kind)) out.push_back(rest);
     return out;
 }
 
@@ -99,6 +110,15 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
         text.remove_prefix(std::min(end + separator.size(), text.size()));
     }
     return out;
+}
+
+/// Whether a list such as `-o,--output` contains the name.
+bool has_name(std::string_view names, std::string_view name) {
+    for (std::size_t at = names.find(name); at != names.npos; at = names.find(name, at + 1)) {
+        const std::size_t end = at + name.size();
+        if ((at == 0 || names[at - 1] == ',') && (end == names.size() || names[end] == ',')) return true;
+    }
+    return false;
 }
 
 constexpr std::string_view footer_mark = "===";
@@ -115,8 +135,7 @@ std::optional<OptionText> find(std::string_view text, std::string_view option) {
         }
         const std::size_t end = std::min(line.find(' '), line.size());
         const std::string_view names = line.substr(0, end);
-        const auto known = split(names.substr(0, names.find('{')), ",");
-        if (std::ranges::find(known, option) == known.end()) continue;
+        if (!has_name(names.substr(0, names.find('{')), option)) continue;
         OptionText out;
         out.names = names;
         out.group = group;
