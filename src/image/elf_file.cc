@@ -601,10 +601,13 @@ std::vector<LinkageEntry> a64_entries(Bytes code, std::uint64_t address) {
         const auto pages = static_cast<std::int64_t>(
             static_cast<std::uint64_t>((first >> 5 & 0x7ffff) << 2 | (first >> 29 & 3)) << 43);
         const std::uint64_t page = ((address + at) & ~std::uint64_t{0xfff}) + static_cast<std::uint64_t>(pages >> 31);
-        constexpr std::uint32_t bti_c = 0xd503245f;
-        const bool guarded = at >= 4 && word_at(code, at - 4) == bti_c;
-        out.push_back({address + at - (guarded ? 4U : 0U), guarded ? 20U : 16U,
-                       page + std::uint64_t{second >> 10 & 0xfff} * 8, false});
+        constexpr std::uint32_t bti_c = 0xd503245f, stp_x16_x30 = 0xa9bf7bf0;
+        const std::uint32_t before = at >= 4 ? word_at(code, at - 4) : 0;
+        const bool guarded = before == bti_c;
+        // The beginning of the table also jumps through a pointer, after it has stored two registers.
+        if (before != stp_x16_x30)
+            out.push_back({address + at - (guarded ? 4U : 0U), guarded ? 20U : 16U,
+                           page + std::uint64_t{second >> 10 & 0xfff} * 8, false});
         at += 12;
     }
     return out;

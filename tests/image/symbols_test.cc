@@ -318,6 +318,105 @@ TEST(SymbolsElf, RelocatableFilesAgreeWithTheMemoryMap) {
     EXPECT_EQ(map.at(Address{0x10c}, {}).bytes[0], 'b');
 }
 
+// Procedure linkage tables as GNU ld writes them.
+
+TinyElf linked(std::uint16_t machine, bool is_64, std::uint64_t address, Octets code, Octets relocations) {
+    TinyElf elf;
+    elf.is_64 = is_64;
+    elf.machine = machine;
+    elf.symbol_table = SHT_DYNSYM;
+    elf.symbols = {{"puts", 0, 0, STT_FUNC, STB_GLOBAL, SHN_UNDEF}, {"exit", 0, 0, STT_FUNC, STB_GLOBAL, SHN_UNDEF}};
+    elf.sections = {{".plt", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, address, std::move(code), 16, 0},
+                    {is_64 ? ".rela.plt" : ".rel.plt", is_64 ? std::uint32_t{SHT_RELA} : std::uint32_t{SHT_REL},
+                     SHF_ALLOC, 0x100, std::move(relocations), 8, 0, 1}};
+    return elf;
+}
+/// Numbers of so many bytes each.
+Octets numbers(const std::vector<std::uint64_t>& all, unsigned bytes) {
+    Octets out;
+    for (const std::uint64_t one : all)
+        for (unsigned i = 0; i < bytes; ++i) out.push_back(static_cast<std::uint8_t>(one >> 8 * i));
+    return out;
+}
+constexpr std::uint64_t rela(std::uint64_t symbol, std::uint64_t type) { return symbol << 32 | type; }
+Symbols symbols_of(const TinyElf& elf) {
+    Symbols out;
+    out.accept(Machines::arm_and_x86_64);
+    EXPECT_TRUE(out.add_elf_bytes(elf.build(), 0, "prog").has_value());
+    return out;
+}
+
+TEST(SymbolsElf, LinkageTableOfArm) {
+    const Octets code =
+        numbers({0xe52de004, 0xe59fe004, 0xe08fe00e, 0xe5bef008, 0x1c18,  // what resolves a name
+                 0xe28fc601, 0xe28cca10, 0xe5bcf0a0,  // +14: add ip, pc, #1 << 20; add ip, ip, #16 << 12; …
+                 0x46c04778, 0xe28fc600, 0xe28ccaff, 0xe5bcffff,   // +20: the same behind bx pc; nop
+                 0xe28fc600, 0xe28cca02, 0xe5bcf000,               // +30: a pointer that no relocation names
+                 0xe28fc600, 0xe28cca03, 0xe59cf000, 0xe28fc600},  // +3c: another instruction at its end
+                4);
+    constexpr std::uint32_t jump_slot = R_ARM_JUMP_SLOT;
+    const Symbols symbols = symbols_of(linked(EM_ARM, false, 0x8000, code,
+                                              numbers({0x801c + 0x1100a0, 1 << 8 | jump_slot, 0x802c + 0xfffff,
+                                                       2 << 8 | jump_slot, 0x8044 + 0x3000, 1 << 8 | jump_slot},
+                                                      4)));
+    EXPECT_EQ(at(symbols, 0x8000), "PLT0@plt+0");
+    EXPECT_EQ(at(symbols, 0x8013), "PLT0@plt+13");
+    EXPECT_EQ(at(symbols, 0x8014), "puts@plt+0");
+    EXPECT_EQ(at(symbols, 0x801f), "puts@plt+b");
+    EXPECT_EQ(symbols.find(Address{0x8014})->symbol.isa, isa::Isa::a32);
+    EXPECT_EQ(at(symbols, 0x8020), "exit@plt+0");
+    EXPECT_EQ(at(symbols, 0x802f), "exit@plt+f");
+    EXPECT_EQ(symbols.find(Address{0x8020})->symbol.isa, isa::Isa::t32);
+    for (const std::uint64_t none : {0x8030U, 0x803cU, 0x8044U, 0x8048U}) EXPECT_EQ(at(symbols, none), "-");
+    EXPECT_EQ(symbols.size(), 3U);
+}
+
+TEST(SymbolsElf, LinkageTableOfAArch64) {
+    constexpr std::uint32_t bti_c = 0xd503245f, stp = 0xa9bf7bf0, br = 0xd61f0220, nop = 0xd503201f;
+    for (const bool guarded : {false, true}) {
+        std::vector<std::uint64_t> code{stp, 0xf00000f0, 0xf947fe11, 0x913fe210, br, nop, nop};
+        code.insert(guarded ? code.begin() : code.end(), guarded ? bti_c : nop);
+        // adrp x16, 0x420000; ldr x17, [x16, #8]
+        code.insert(code.end(), {0x90000110, 0xf9400611, 0x91002210, br});
+        // adrp x16, 0x3ff000, which is before the table; ldr x17, [x16, #4088]
+        code.insert(code.end(), {bti_c, 0xf0fffff0, 0xf947fe11, 0x913fe210, br});
+        // A pointer that no relocation names, and instructions that are no entry.
+        code.insert(code.end(), {0x90000110, 0xf9400a11, 0x91004210, br, 0x90000110, 0xb9400211, 0x91000210, br});
+        const Symbols symbols = symbols_of(
+            linked(EM_AARCH64, true, 0x400000, numbers(code, 4),
+                   numbers({0x420008, rela(1, R_AARCH64_JUMP_SLOT), 0, 0x3ffff8, rela(2, R_AARCH64_JUMP_SLOT), 0}, 8)));
+        EXPECT_EQ(at(symbols, 0x400000), "PLT0@plt+0");
+        EXPECT_EQ(at(symbols, 0x40001f), "PLT0@plt+1f");
+        EXPECT_EQ(at(symbols, 0x400020), "puts@plt+0");
+        EXPECT_EQ(at(symbols, 0x40002f), "puts@plt+f");
+        EXPECT_EQ(at(symbols, 0x400030), "exit@plt+0");
+        EXPECT_EQ(at(symbols, 0x400043), "exit@plt+13");
+        EXPECT_EQ(at(symbols, 0x400044), "-");
+        EXPECT_EQ(symbols.size(), 3U);
+    }
+}
+
+TEST(SymbolsElf, LinkageTablesOfX86) {
+    const Octets code{0xff, 0x35, 0xe2, 0x2f, 0, 0, 0xff, 0x25, 0xe4, 0x2f, 0, 0,    0x0f, 0x1f, 0x40, 0,  // push, jmp
+                      0xff, 0x25, 0xea, 0x0f, 0, 0, 0x68, 0,    0,    0,    0, 0xe9, 0xe0, 0xff, 0xff, 0xff};
+    // endbr64; jmp *-0x10a(%rip), and jumps of other kinds
+    const Octets second{0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25, 0xf6, 0xfe, 0xff, 0xff, 0x66, 0x0f, 0x1f, 0x44, 0, 0,
+                        0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x24, 0xe6, 0xfe, 0xff, 0xff, 0x66, 0x0f, 0x1f, 0x44, 0, 0,
+                        0xf3, 0x0f, 0x1e, 0xfa, 0xfe, 0x25, 0xd6, 0xfe, 0xff, 0xff, 0x66, 0x0f, 0x1f, 0x44, 0, 0};
+    TinyElf elf = linked(EM_X86_64, true, 0x1000, code,
+                         numbers({0x2000, rela(1, R_X86_64_JUMP_SLOT), 0, 0x1000, rela(2, R_X86_64_JUMP_SLOT), 0}, 8));
+    elf.sections.push_back({".plt.sec", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x1100, second, 16, 0});
+    const Symbols symbols = symbols_of(elf);
+    EXPECT_EQ(at(symbols, 0x1000), "PLT0@plt+0");
+    EXPECT_EQ(at(symbols, 0x100f), "PLT0@plt+f");
+    EXPECT_EQ(at(symbols, 0x1010), "puts@plt+0");
+    EXPECT_EQ(at(symbols, 0x101f), "puts@plt+f");
+    EXPECT_EQ(at(symbols, 0x1100), "exit@plt+0");
+    EXPECT_EQ(at(symbols, 0x110f), "exit@plt+f");
+    EXPECT_EQ(at(symbols, 0x1110), "-");
+    EXPECT_EQ(symbols.size(), 3U);
+}
+
 TEST(SymbolsElf, Errors) {
     Symbols symbols;
     EXPECT_EQ(symbols.add_elf("/nonexistent").error().code, Errc::not_found);
