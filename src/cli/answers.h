@@ -17,6 +17,7 @@ struct AnswersOptions : pipeline::FlowAnswersOptions {
     unsigned jobs = 0;  ///< 0: all cores
 
     std::string kallsyms;  ///< for a profile (waymark spe report)
+    bool summand = false;  ///< an answers file is added to others: pipeline::read_summand
 };
 
 /// Adds the option for the rate of timestamps.

@@ -98,6 +98,7 @@ Result<answers::Answers> answers_of_all(const AnswersOptions& options, const std
         [&](const std::string& capture) {
             AnswersOptions one = options;
             one.input.capture = capture;
+            one.summand = true;
             one.input.symbols = builds.given_for(capture, options.input.symbols);
             one.input.images = builds.given_for(capture, options.input.images);
             for (std::string& file : builds.names_for(capture)) one.input.symbols.push_back(std::move(file));

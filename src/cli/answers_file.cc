@@ -50,7 +50,8 @@ Result<Answers> answers_of_file(const AnswersOptions& options) {
     if (!options.input.images.empty())
         return Error{Errc::usage, fmt::format("{} is an answers file, which is already decoded: leave out --image",
                                               options.input.capture)};
-    auto read = pipeline::read_answers_file(options.input.capture);
+    auto read = options.summand ? pipeline::read_summand(options.input.capture)
+                                : pipeline::read_answers_file(options.input.capture);
     if (!read) return not_opened(read.error());
     Answers& a = *read;
     if (answers::has_only_ranges(a) && !options.ranges && (options.calls || options.instructions || options.timeline)) {

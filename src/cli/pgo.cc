@@ -186,7 +186,7 @@ private:
                                                       is_list ? "a branch list" : "an answers file", given)};
             if (is_list) continue;
             if (container.contents() == Content::samples) wanted.instructions = wanted.inlined = true;
-            auto one = decoded_before ? pipeline::read_answers_file(capture) : answers_of(wanted);
+            auto one = decoded_before ? pipeline::read_summand(capture) : answers_of(wanted);
             if (!one) {
                 if (!pipeline::may_be_left_out(capture, one.error())) return one.error();
                 left_out_.push_back({capture, one.error().message});

@@ -13,10 +13,14 @@ namespace waymark::pipeline {
 
 Result<answers::Answers> read_answers_file(const std::string& path) {
     WM_ASSIGN_OR_RETURN(answers::Answers out, read_summand(path));
-    if (!answers::have_sets(out.metrics)) return out;
-    answers::scale_metrics(out);
-    if (out.unit == "DPU") analysis::add_dpu_ratios(out);
+    finish_sum(out);
     return out;
+}
+
+void finish_sum(answers::Answers& sum) {
+    const bool of_several = answers::have_sets(sum.metrics);
+    answers::scale_metrics(sum);
+    if (of_several && sum.unit == "DPU") analysis::add_dpu_ratios(sum);
 }
 
 Result<answers::Answers> read_summand(const std::string& path) {

@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "waymark/analysis/counter_runs.h"
-#include "waymark/answers/metric_sets.h"
+#include "waymark/pipeline/answers_file.h"
 #include "waymark/pipeline/protocols.h"
 
 namespace waymark::pipeline {
@@ -61,7 +61,8 @@ Result<answers::Answers> answers_of_all(const std::vector<std::string>& captures
     std::optional<answers::Answers> all;
     std::optional<Error> first_error;
     std::string first;
-    std::vector<answers::Answers> counters;  // runs of a DPU, which may count different events
+    std::vector<answers::Answers> counters;  // captures of a DPU, which may count different events
+    bool single_runs = true;
     std::map<std::string, std::size_t> unused;
     for (const std::string& capture : captures) {
         auto given = read(capture);
@@ -72,6 +73,7 @@ Result<answers::Answers> answers_of_all(const std::vector<std::string>& captures
             continue;
         }
         answers::Answers& one = *given;
+        single_runs &= one.parts.size() <= 1;
         for (const answers::Finding& f : one.health)
             if (!f.unused_file.empty()) ++unused[f.unused_file];
         if (!all) {
@@ -91,8 +93,13 @@ Result<answers::Answers> answers_of_all(const std::vector<std::string>& captures
         return std::move(*first_error);
     }
     const std::size_t read_captures = captures.size() - left_out.size();
-    answers::scale_metrics(*all);
-    if (!counters.empty()) all = analysis::merge_counter_runs(std::move(counters));
+    if (!counters.empty() && single_runs) {
+        all = analysis::merge_counter_runs(std::move(counters));
+    } else {
+        // A sum among the captures is no run: its figures cannot be compared with the figures of one.
+        for (std::size_t i = 1; i < counters.size(); ++i) answers::merge(*all, counters[i]);
+        finish_sum(*all);
+    }
     // A file that one capture needs is not unused.
     for (answers::Finding& f : all->health)
         if (!f.unused_file.empty() && unused[f.unused_file] < read_captures) f.unused_file.clear();

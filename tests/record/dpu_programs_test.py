@@ -469,6 +469,15 @@ class Programs(unittest.TestCase):
         figures = lambda all: {row["function"]: [row[m] for m in ("CYCLES", "DC_MISS", "DC_HIT", "IC_MISS", "VLES")] for row in all}
         self.assertEqual(figures(json.loads(done.stdout)["rows"]), figures(rows))
         self.assertIn("counted in 1 of 2 captures, and scaled to all of them by CYCLES", run(WAYMARK, "profile", merged).stdout)
+        # A sum with another run is the sum of three runs. Only runs have a spread, and the sum is none.
+        given = [run(WAYMARK, "profile", *all, "--limit", "0", "--format", "json") for all in ((one, two, one), (merged, one), (files[0], merged))]
+        three, *sums = (json.loads(done.stdout) for done in given)
+        for sum_of_three in sums:
+            self.assertEqual(figures(sum_of_three["rows"]), figures(three["rows"]))
+            self.assertFalse(any("CYCLES spread %" in row for row in sum_of_three["rows"]))
+        said = run(WAYMARK, "profile", merged, one).stdout
+        for words in ("counted in 2 of 3 captures", "counted in 1 of 3 captures"):
+            self.assertIn(words, said)
 
     def test_ratios(self):
         """Derived figures equal those computed from the truth."""

@@ -17,8 +17,9 @@ struct LeftOut {
     std::string capture, why;
 };
 
-/// The answers of several captures added up, each as `read` returns them. Runs of counters, which may count different
-/// events, are added like in analysis::merge_counter_runs. Captures that exist but give nothing (`not_found`) are added
+/// The answers of several captures added up, each as `read` returns them: of an answers file, pipeline::read_summand.
+/// Runs of counters, which may count different events, are added like in analysis::merge_counter_runs, unless one of
+/// them is a sum. Captures that exist but give nothing (`not_found`) are added
 /// to `left_out` if others give something. Precondition: there is a capture. Errors: the errors of `read`; `usage`:
 /// captures of several units.
 [[nodiscard]] Result<answers::Answers> answers_of_all(
