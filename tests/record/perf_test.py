@@ -280,31 +280,35 @@ class Perf(unittest.TestCase):
 
     def test_several_programs(self):
         first, second = self.small(), self.small(rounds=80)
-        data = self.record(first, "--unit", "ete", "--also", f"{second} its arguments", "--also", first)
-        self.assertEqual(len(truth(data)), 3)
+        # At the addresses of the other programs it has other code.
+        third = self.compile(A64, "program", "larger64", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-O0", "-DROUNDS=60")
+        data = self.record(first, "--unit", "ete", "--also", f"{second} its arguments", "--also", third, "--also", first)
+        self.assertEqual(len(truth(data)), 4)
         self.compare(data)
         comms = re.findall(r"COMM exec: (\S+):", self.perf("script", "-i", data, "--show-task-events").stdout)
-        self.assertEqual(comms, ["small64-60", "small64-80", "small64-60"])
+        self.assertEqual(comms, ["small64-60", "small64-80", "larger64", "small64-60"])
         # doctor decodes each process with the program that was mapped at the address.
         done = run(WAYMARK, "doctor", data, "--strict")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_programs_of_one_name_have_a_profile_each(self):
-        """Without build IDs their paths tell them apart."""
+        """Without build IDs their paths tell them apart, even where the names of the files would be one."""
         programs = []
-        for name in ("alpha", "beta"):
+        beta_as_a_name = str(self.folder / "beta/program").replace("/", "_")
+        for name, out in (("alpha", "alpha/program"), ("beta", "beta/program"), ("gamma", beta_as_a_name)):
             folder = self.folder / name
             folder.mkdir()
             (folder / "p.c").write_text(f"__attribute__((noinline)) int {name}(int n) {{ int s = 1; for (int i = 0; i < n; ++i) s += s >> 1 ^ i; return s; }}\n"
                                         f"int main(int n, char** v) {{ return {name}(n + 500) == 1; }}\n")
-            programs.append(folder / "program")
+            programs.append(self.folder / out)
             done = run(A64, "-O1", "-g", "-static", "-Wl,--build-id=none", "-o", programs[-1], folder / "p.c")
             self.assertEqual(done.returncode, 0, done.stderr)
-        data, out = self.record(programs[0], "--also", programs[1]), self.folder / "profiles"
+        data, out = self.record(programs[0], "--also", programs[1], "--also", programs[2]), self.folder / "profiles"
         done = run(WAYMARK, "pgo", data, "--all", "--for", "clang", "-o", out)
         self.assertEqual(done.returncode, 0, done.stderr)
-        has = [{name for name in ("alpha", "beta") if re.search(f"^{name}:", path.read_text(), re.M)} for path in sorted(out.iterdir())]
-        self.assertEqual(has, [{"alpha"}, {"beta"}])
+        has = [{name for name in ("alpha", "beta", "gamma") if re.search(f"^{name}:", path.read_text(), re.M)}
+               for path in sorted(out.iterdir())]
+        self.assertCountEqual(has, [{"alpha"}, {"beta"}, {"gamma"}])
 
     def test_losses(self):
         """The remaining trace shows code that executed, and the records state which part is missing."""
