@@ -949,7 +949,9 @@ TEST(DpuCosts, LoopsAroundALoss) {
 
 // Flow behind a gap is unknown: no change of flow there counts as a call, an interrupt or the beginning of a stay.
 TEST(DpuCosts, NothingIsCountedTwiceAroundALoss) {
-    Script script(setup(dpu::TraceMode::flow));
+    DpuSetup s = setup(dpu::TraceMode::flow);
+    s.ranges = {{0x10, 0x20}, {0x400, 0x500}};
+    Script script(s);
     script.change(ElementKind::flow, 0x10, 0x200, os5, 10);
     script.change(ElementKind::flow, 0x208, 0x14, user5, 3);
     script.element(ElementKind::enabled);
@@ -964,6 +966,24 @@ TEST(DpuCosts, NothingIsCountedTwiceAroundALoss) {
     EXPECT_EQ(costs.tasks().at({DpuOwner::Kind::unattributed}).sum[0], 50U);
     EXPECT_EQ(costs.services().at(0x200).stays.times, 2U);
     EXPECT_EQ(costs.functions().at({0x400, {}}).calls, 0U) << "it may have been entered before";
+    EXPECT_EQ(costs.ranges()[0].intervals + costs.ranges()[0].crossings, 0U) << "the unit was off between 0x14 and 0x18";
+    EXPECT_EQ(costs.ranges()[1].inside[0], 7U + 5);
+    EXPECT_EQ(costs.outside_ranges()[0], 10U + 3 + 50 + 3);
+}
+
+// While the unit was off, another task may have begun.
+TEST(DpuCosts, DataHaveATaskOnlyWhereTheTraceShowsIt) {
+    Script script(setup(dpu::TraceMode::flow));
+    script.change(ElementKind::flow, 0x10, 0x200, user5, 10);
+    Element& before = script.element(ElementKind::user_data);
+    before.context = user5;
+    before.flags = Element::id_known | Element::privilege_known;
+    script.element(ElementKind::enabled);
+    script.element(ElementKind::user_data);
+    const DpuCosts& costs = script.finish(5);
+    ASSERT_EQ(costs.data().size(), 2U);
+    EXPECT_EQ(costs.data()[0].context, user5);
+    EXPECT_EQ(costs.data()[1].context, std::nullopt);
 }
 
 /// With any events, the views add up, and the division of the input changes nothing.
