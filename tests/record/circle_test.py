@@ -413,7 +413,13 @@ class Circle(unittest.TestCase):
     @unittest.skipUnless(SYSTEM, "qemu-system-arm is not on PATH; it is in the Debian package of that name")
     def test_bare_metal_that_never_ends(self):
         program = self.write_program(BARE_ENDLESS)
-        done = self.record("--system", "--core", "cortex-a9", "--limit", "100000", program=(program,))
+        # Standard input is left to others, such as the loop of a shell over the lines of a file.
+        lines, writer = os.pipe()
+        os.write(writer, b"the next line\n")
+        os.close(writer)
+        done = self.record("--system", "--core", "cortex-a9", "--limit", "100000", program=(program,), stdin=lines)
+        with open(lines, "rb") as left:
+            self.assertEqual(left.read(), b"the next line\n")
         self.assertIn("QEMU ended", done.stderr)
         self.assertIn("equal: ", self.verify())
         # The recording shows a part of the run, since the program does not end otherwise.
