@@ -8,6 +8,7 @@
 
 #include "support/sanitized.h"
 #include "support/temporary_folder.h"
+#include "waymark/capture/byte_file.h"
 #include "waymark/coresight/bypass.h"
 #include "waymark/coresight/formatter.h"
 #include "waymark/flow/summary.h"
@@ -126,6 +127,59 @@ TEST_F(RunTest, FramesOfTwoSourcesLargerThanAPiece) {
         // 3 600 000 atom packets, and an A-sync and an I-sync before each thousand.
         EXPECT_EQ(packets(*got.report.streams[0].consumer), 3'607'200U);
     }
+}
+
+/// What is in frames, from a part of a buffer on that begins `base` bytes into it.
+coresight::Totals added(coresight::Totals to, const coresight::Totals& from, std::uint64_t base) {
+    using T = coresight::Totals;
+    for (std::uint64_t T::*const each :
+         {&T::bytes_read, &T::id_bytes, &T::aux_bytes, &T::fsyncs, &T::hsyncs, &T::footer_bytes, &T::unassociated,
+          &T::frames, &T::barriers, &T::damaged_frames, &T::sync_losses})
+        to.*each += from.*each;
+    for (std::size_t i = 0; i < to.data.size(); ++i) to.data[i] += from.data[i];
+    for (std::size_t i = 0; i < to.lost.size(); ++i) to.lost[i] += from.lost[i];
+    for (std::optional<Offset> T::*const each : {&T::first_forbidden, &T::first_id, &T::first_fsync})
+        if (!(to.*each) && from.*each) to.*each = *(from.*each) + base;
+    return to;
+}
+
+TEST_F(RunTest, FramesOfPartsAddUp) {
+    const std::vector<std::uint8_t> bytes = trace(3000);
+    const auto frames = [&](bool with_barrier) {
+        std::vector<std::uint8_t> out;
+        // Without a barrier the first bytes have no ID.
+        coresight::Formatter formatter(out, {.initial_id = with_barrier ? std::nullopt : std::optional(TraceId{0x10})});
+        formatter.add(TraceId{0x10}, bytes);
+        if (with_barrier) formatter.barrier();
+        formatter.add(TraceId{0x10}, bytes);
+        formatter.flush();
+        return out;
+    };
+    const std::vector<std::uint8_t> first = frames(false);
+    std::vector<std::uint8_t> second = frames(true);
+    second[second.size() / 64 * 16] = 0xff;  // the forbidden ID
+    const auto counted = [&](const std::vector<std::uint8_t>& file, std::vector<capture::BufferPart> parts) {
+        capture::Capture c = capture(write("t.bin", file), capture::Buffer::Format::coresight, {0x10});
+        c.buffers.front().container = capture::byte_file_from_memory(file);
+        c.buffers.front().parts = std::move(parts);
+        const auto session = make_session(std::move(c), {});
+        EXPECT_TRUE(session.has_value());
+        return decode(*session).report.buffers[0].frames;
+    };
+    const std::uint64_t size = second.size();
+    const coresight::Totals one = counted(first, {{0, first.size()}}), other = counted(second, {{0, size}});
+    EXPECT_EQ(one.accounted(), first.size());
+    EXPECT_EQ(other.accounted(), size);
+    EXPECT_NE(one.unassociated, 0U);
+    EXPECT_EQ(other.barriers, 1U);
+    EXPECT_EQ(other.fsyncs, 4U);
+    EXPECT_EQ(other.damaged_frames, 1U);
+    EXPECT_EQ(other.first_forbidden, Offset{size / 64 * 16});
+    EXPECT_EQ(other.first_id, Offset{0});
+    std::vector<std::uint8_t> file = first;
+    for (unsigned i = 0; i < 2; ++i) file.insert(file.end(), second.begin(), second.end());
+    EXPECT_EQ(counted(file, {{0, first.size()}, {first.size(), size}, {first.size() + size, size}}),
+              added(added(one, other, first.size()), other, first.size() + size));
 }
 
 /// Requests only counts.
