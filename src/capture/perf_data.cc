@@ -71,10 +71,8 @@ public:
             WM_RETURN_IF_ERROR(read_features(data.offset + data.bytes, features));
         if (data.bytes > room)
             contents_.cut(
-                size_,
-                fmt::format(
-                    "the file is cut: {} of data are missing (the disk was full, or it was not copied completely)",
-                    counted(data.bytes - room, "byte")));
+                size_, fmt::format("the file is cut: {} missing (the disk was full, or it was not copied completely)",
+                                   counted(data.bytes - room, "byte of data is", "bytes of data are")));
         const std::uint64_t end = data.bytes == 0 || data.bytes > room ? size_ : data.offset + data.bytes;
         WM_RETURN_IF_ERROR(records_.read(data.offset, end, size_));
         return finish();

@@ -34,7 +34,7 @@ Status RecordReader::read(std::uint64_t from, std::uint64_t end, std::uint64_t s
         const RecordHeader h = header_of(head);
         if (head.size() < record_header_bytes || !h.possible() || h.size > end - at) {
             const std::string found =
-                end - at < record_header_bytes ? fmt::format("{} bytes, too few for a record", end - at)
+                end - at < record_header_bytes ? counted(end - at, "byte") + ", too few for a record"
                 : h.possible()
                     ? fmt::format("a record of type {} and {} bytes, but {} are left", h.type, h.size, end - at)
                     : fmt::format("no record: type {}, size {}", h.type, h.size);

@@ -196,6 +196,27 @@ TEST(DpuFolder, WithoutMostOfIt) {
         "seen less often.");
 }
 
+TEST(DpuFolder, EachRegisterOfAGroupIsNeeded) {
+    const std::vector<std::string> ring{"DP_TSA", "DP_TEA", "DP_TW", "DP_MR"}, events{"DP_TAC", "DP_TBC"};
+    const auto lacks = [&](const std::string& without, const std::string& message) {
+        Texts files;
+        files.ini = "[dpu]\nversion=1\nlayout=WL-1\nbuffer=vtb.bin\n[registers]\n";
+        for (const auto* const group : {&ring, &events})
+            for (const std::string& name : *group)
+                if (name != without) files.ini += name + "=0x400\n";
+        files.sizes["c/vtb.bin"] = 64;
+        const auto read = files.read();
+        EXPECT_TRUE(read.has_value());
+        return std::any_of(read->problems.begin(), read->problems.end(), [&](const auto& problem) {
+            return to_string(problem).find(" does not give " + message + ":") != std::string::npos;
+        });
+    };
+    for (const std::string& name : ring) EXPECT_TRUE(lacks(name, "DP_TSA, DP_TEA, DP_TW and DP_MR")) << name;
+    for (const std::string& name : events) EXPECT_TRUE(lacks(name, "DP_TAC and DP_TBC")) << name;
+    EXPECT_FALSE(lacks("", "DP_TSA, DP_TEA, DP_TW and DP_MR"));
+    EXPECT_FALSE(lacks("", "DP_TAC and DP_TBC"));
+}
+
 // With NXMODE 11, or without a buffer, only messages place a change of the filters.
 TEST(DpuFolder, ChangesOfFiltersNeedAPlaceAmongMessages) {
     const std::string filters = "[filter0]\nwords=0\nDP_TC=0x800\nDP_CR=0x10000000\nDP_RPID=5\nDP_RDID=0\n";

@@ -212,6 +212,7 @@ TEST(PerfData, ABadRecordCostsItselfOnly) {
             ASSERT_TRUE(got.has_value()) << got.error().message;
             ASSERT_GE(got->losses.size(), 1U);
             EXPECT_EQ(got->losses[0].first.value, at);
+            EXPECT_EQ(got->losses[0].message, "no record: type 0, size 0");
             EXPECT_GE(got->chunks.size(), 3U);
             EXPECT_GE(got->mappings.size(), 3U);
             EXPECT_GE(got->tasks.size() + 1, whole.tasks.size());
@@ -230,6 +231,11 @@ TEST(PerfData, ACutIsOneLoss) {
         EXPECT_EQ(got->losses[0].message.find("the file is cut: "), 0U) << got->losses[0].message;
         EXPECT_EQ(got->losses[0].end.value, end);
         EXPECT_EQ(got->lost_bytes, end - got->losses[0].first.value);
+        const std::string_view message = got->losses[0].message;
+        if (end + 1 == file.data_end)
+            EXPECT_TRUE(message.starts_with("the file is cut: 1 byte of data is missing (")) << message;
+        if (got->lost_bytes == 1) EXPECT_TRUE(message.ends_with("; 1 byte, too few for a record")) << message;
+        if (got->lost_bytes == 7) EXPECT_TRUE(message.ends_with("; 7 bytes, too few for a record")) << message;
     }
 }
 

@@ -114,6 +114,10 @@ TEST(SystemCalls, TheNumberIsTheConstantInR7) {
     EXPECT_EQ(t32({0xf04f, 0x0705, svc_t32}), 5U) << "mov.w";
     EXPECT_EQ(t32({0xbf08, movs_r7_5, svc_t32}), std::nullopt) << "it eq";
     EXPECT_EQ(t32({movs_r7_5, 0x4607, svc_t32}), std::nullopt) << "mov r7, r0";
+    EXPECT_EQ(t32({0xf240, 0x4742, svc_t32}), 0x442U) << "movw whose constant needs all of its bits";
+    EXPECT_EQ(t32({0xf04f, 0x4700, svc_t32}), 0x80000000U) << "mov.w of the greatest bit";
+    EXPECT_EQ(t32({0xf04f, 0x1700, svc_t32}), std::nullopt) << "mov.w of repeated zeros, which is unpredictable";
+    EXPECT_EQ(t32({0xf04f, 0x37ff, svc_t32}), std::nullopt) << "mov.w of repeated ones";
     EXPECT_EQ(t32({0xdf01}), std::nullopt) << "svc #1";
     EXPECT_EQ(t32({movs_r7_5, svc_t32}, false), std::nullopt) << "without a symbol";
 }
