@@ -966,7 +966,8 @@ TEST(DpuCosts, NothingIsCountedTwiceAroundALoss) {
     EXPECT_EQ(costs.tasks().at({DpuOwner::Kind::unattributed}).sum[0], 50U);
     EXPECT_EQ(costs.services().at(0x200).stays.times, 2U);
     EXPECT_EQ(costs.functions().at({0x400, {}}).calls, 0U) << "it may have been entered before";
-    EXPECT_EQ(costs.ranges()[0].intervals + costs.ranges()[0].crossings, 0U) << "the unit was off between 0x14 and 0x18";
+    EXPECT_EQ(costs.ranges()[0].intervals + costs.ranges()[0].crossings, 0U)
+        << "the unit was off between 0x14 and 0x18";
     EXPECT_EQ(costs.ranges()[1].inside[0], 7U + 5);
     EXPECT_EQ(costs.outside_ranges()[0], 10U + 3 + 50 + 3);
 }
