@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "support/temporary_folder.h"
+#include "support/tiny_dwarf.h"
 #include "support/tiny_elf.h"
 #include "waymark/image/program_file.h"
 
@@ -58,6 +59,75 @@ TEST(DebugInfo, OffsetsBecomeAddresses) {
     EXPECT_FALSE(info->has_lines());
     EXPECT_FALSE(info->line({0x400000}));
     EXPECT_TRUE(info->build_id().empty());
+}
+
+TEST(DebugInfo, AMappingShowsTheLoadBias) {
+    TinyElf elf;
+    elf.is_64 = true;
+    elf.machine = EM_AARCH64;
+    elf.segments.push_back({PT_LOAD, 0x400000, std::vector<std::uint8_t>(16), 0, 0});
+    const auto bytes = elf.build();
+    const TemporaryFolder folder;
+    const auto path = folder.write("a.elf", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    const auto info = DebugInfo::open(path);
+    ASSERT_TRUE(info) << info.error().message;
+    // The segment is at offset 64 of the file.
+    EXPECT_EQ(info->load_bias({0x7f0040}, 64, 16), 0x3f0040U);
+    EXPECT_EQ(info->load_bias({0x7f0000}, 0, 0x1000), 0x3f0040U) << "a mapping of the whole file";
+    EXPECT_EQ(info->load_bias({0x7f0046}, 70, 4), 0x3f0040U) << "a mapping of its middle";
+    EXPECT_EQ(info->load_bias({0x400000}, 79, 1), std::uint64_t{0} - 15);
+    EXPECT_EQ(info->load_bias({0x7f0000}, 0, 64), std::nullopt);
+    EXPECT_EQ(info->load_bias({0x7f0000}, 80, 64), std::nullopt);
+
+    elf.type = ET_REL;
+    elf.segments.clear();
+    elf.sections = {{".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0, std::vector<std::uint8_t>(16), 4, 0}};
+    const auto module = elf.build();
+    const auto loaded =
+        DebugInfo::open(folder.write("m.ko", {reinterpret_cast<const char*>(module.data()), module.size()}));
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    EXPECT_EQ(loaded->load_bias({0xffff0000}, 0x1000, 16), 0xfffef000U);
+}
+
+TEST(DebugInfo, LinesOfAFileWithoutAnIndexOfUnits) {
+    for (const bool relocatable : {false, true}) {
+        TinyElf elf;
+        elf.is_64 = true;
+        elf.machine = EM_AARCH64;
+        const std::uint64_t begin = relocatable ? 0 : 0x400000;
+        if (relocatable)
+            elf.type = ET_REL;
+        else
+            elf.segments.push_back({PT_LOAD, begin, std::vector<std::uint8_t>(0x40), 0, 0});
+        elf.sections = {
+            {".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, begin, std::vector<std::uint8_t>(0x40), 4, 0}};
+        TinyDwarf lines(true, 4);
+        lines.add(begin, 16);
+        lines.add(begin + 0x20, 16);
+        lines.write(elf);
+        elf.symbols = {{"f", begin, 16, STT_FUNC, STB_GLOBAL, 1}};
+        SCOPED_TRACE(relocatable);
+        const auto bytes = elf.build();
+        const TemporaryFolder folder;
+        auto info = DebugInfo::open(folder.write("a.elf", {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+        ASSERT_TRUE(info) << info.error().message;
+        EXPECT_TRUE(info->has_lines());
+        EXPECT_TRUE(info->debug_file().empty());
+        for (std::uint64_t at = begin; at < begin + 0x40; ++at) {
+            const std::uint32_t expected = lines.line_of(at);
+            const auto line = info->line({at});
+            EXPECT_EQ(line ? line->line : 0, expected) << at - begin;
+            const auto statements = info->statements({at});
+            EXPECT_EQ(statements.size(), expected != 0 && at % 4 == 0 ? 1U : 0U) << at - begin;
+            if (!statements.empty()) {
+                EXPECT_EQ(statements[0].line, expected);
+                EXPECT_EQ(statements[0].file, TinyDwarf::source);
+            }
+            EXPECT_TRUE(info->inlined({at}).calls.empty());
+            EXPECT_TRUE(info->inlined({at}).holds({at}));
+            EXPECT_FALSE(info->function({at}));
+        }
+    }
 }
 
 TEST(FileSearch, TheCacheHasTheVdsoUnderItsOwnName) {

@@ -119,8 +119,9 @@ private:
             add_section({".strtab", SHT_STRTAB, 0, 0, strings, 1}, 0, 0);
         }
         const auto names_index = headers.size();
-        add_string(names, ".shstrtab");
-        add_section({".shstrtab", SHT_STRTAB, 0, 0, names, 1}, 0, 0);
+        const std::uint32_t own_name = add_string(names, ".shstrtab");
+        add_section({"", SHT_STRTAB, 0, 0, names, 1}, 0, 0);
+        set(headers.back().sh_name, own_name);
 
         Ehdr e{};
         std::memcpy(e.e_ident, ELFMAG, SELFMAG);
