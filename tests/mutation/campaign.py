@@ -234,8 +234,9 @@ class Campaign:
 
     # ---- running
 
-    def run(self, name, seconds, **more):
-        """The exit status of a test, negative for a signal, and the processor time. `seconds` is its usual time."""
+    def run(self, name, seconds, said=subprocess.DEVNULL, **more):
+        """The exit status of a test, negative for a signal, and the processor time. `seconds` is its usual time, `said`
+        a file for its output."""
         command, folder, variables = self.tests[name]
         kept = {k: v for k, v in os.environ.items() if not k.startswith("WAYMARK_")}
         most = int(4 + 5 * seconds)
@@ -249,7 +250,7 @@ class Campaign:
 
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
             variables = kept | variables | {"WAYMARK_CORPUS": "/nonexistent", "TMPDIR": scratch} | more
-            child = subprocess.Popen(command, env=variables, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            child = subprocess.Popen(command, env=variables, cwd=folder, stdout=said, stderr=said,
                                      stdin=subprocess.DEVNULL, preexec_fn=limit, start_new_session=True)
             # For a test that waits for ever; with other work on the machine it takes longer than usual.
             watch = threading.Timer(60 + 20 * seconds, os.killpg, (child.pid, signal.SIGKILL))
@@ -273,16 +274,22 @@ class Campaign:
             known = {"keys": sorted(mutants.values()), "tests": {}}
         self.tests = self.tree.tests(re.compile(self.options.tests))
 
+        outputs = self.options.build / "output"
+        outputs.mkdir(exist_ok=True)
+
         def measure(name):
             command = self.tests[name][0]
             own = next((c for c in command if c.endswith("_test.py")), command[0])
             stamp = [" ".join(command), os.stat(own).st_mtime_ns]
             if known["tests"].get(name, {}).get("stamp") == stamp:
                 return
-            with tempfile.NamedTemporaryFile() as reached:
-                status, seconds = self.run(name, 600, WAYMARK_REACHED=reached.name)
+            output = outputs / f"{name.replace('/', '_')}.log"
+            with tempfile.NamedTemporaryFile() as reached, open(output, "wb") as said:
+                status, seconds = self.run(name, 600, said, WAYMARK_REACHED=reached.name)
                 keys = [mutants[i] for i, byte in enumerate(reached.read()) if byte != 0 and i in mutants]
             known["tests"][name] = {"stamp": stamp, "status": status, "seconds": seconds, "reached": keys}
+            if status == 0:
+                output.unlink()
 
         with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
             for done in concurrent.futures.as_completed([pool.submit(measure, name) for name in self.tests]):
@@ -292,7 +299,7 @@ class Campaign:
         for name in self.tests:
             test = known["tests"][name]
             if test["status"] != 0:
-                what = "is skipped" if test["status"] == 77 else f"fails without a mutant ({test['status']})"
+                what = "is skipped" if test["status"] == 77 else f"fails without a mutant ({test['status']}; {outputs})"
                 print(f"{name} {what}, and is left out", file=sys.stderr)
                 continue
             self.seconds[name] = test["seconds"]
