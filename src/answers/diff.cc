@@ -110,10 +110,15 @@ Result<DiffView> compare(const Answers& before, const Answers& after, const Diff
     if (rows.empty())
         return Error{Errc::not_found, options.only.empty() ? "neither capture has a function with a cost"
                                                            : "nothing that --only selects has a cost"};
-    if (options.captures_before != options.captures_after && what.exact && !options.mean)
-        out.view.remark(Finding::Severity::note,
-                        fmt::format("{} before and {} after: their sums are compared; --mean compares averages",
-                                    counted(options.captures_before, "capture"), grouped(options.captures_after)));
+    const std::uint64_t captures_before = captures_in(before), captures_after = captures_in(after);
+    if (captures_before != captures_after && what.exact && !options.mean) {
+        std::string sums = fmt::format("{} before and {} after: their sums are compared; --mean compares averages",
+                                       counted(captures_before, "capture"), grouped(captures_after));
+        if (options.threshold || options.threshold_each || options.threshold_count)
+            out.view.doubt(options.strict, std::move(sums));
+        else
+            out.view.remark(Finding::Severity::note, std::move(sums));
+    }
     rows.show(out.view);
     judge(out.view, rows);
     bool hidden = false;

@@ -9,6 +9,7 @@
 #include "waymark/answers/costs.h"
 #include "waymark/answers/interval.h"
 #include "waymark/answers/meanings.h"
+#include "waymark/answers/parts.h"
 #include "waymark/core/numbers.h"
 
 namespace waymark::answers {
@@ -113,9 +114,9 @@ DiffRows::DiffRows(const Answers& before, const Answers& after, const DiffOption
       metric_(before.metrics[metric_before]),
       stretches_after_(after.metrics[metric_after].stretches) {
     const bool inclusive = options.by == "inclusive";
-    gather(before, metric_before, inclusive, options.mean ? options.captures_before : 1, names, images, true, rows_,
+    gather(before, metric_before, inclusive, options.mean ? captures_in(before) : 1, names, images, true, rows_,
            sum_before_);
-    gather(after, metric_after, inclusive, options.mean ? options.captures_after : 1, names, images, false, rows_,
+    gather(after, metric_after, inclusive, options.mean ? captures_in(after) : 1, names, images, false, rows_,
            sum_after_);
     call_rows();
     for (const auto& row : rows_) order_.push_back(&row);
@@ -147,8 +148,8 @@ bool DiffRows::is_sure(const DiffChange& row) const {
         return before_.metrics.front().unit != "samples" ||
                std::max(row.before.samples, row.after.samples) >= few_samples;
     // A mean relates to the samples of all its captures together.
-    const std::uint64_t of_before = options_.mean ? options_.captures_before : 1;
-    const std::uint64_t of_after = options_.mean ? options_.captures_after : 1;
+    const std::uint64_t of_before = options_.mean ? captures_in(before_) : 1;
+    const std::uint64_t of_after = options_.mean ? captures_in(after_) : 1;
     const Interval a = wilson_95(of_before * row.before.cost, of_before * sum_before_.all);
     const Interval b = wilson_95(of_after * row.after.cost, of_after * sum_after_.all);
     return a.high < b.low || b.high < a.low;

@@ -64,8 +64,7 @@ void MergedNames::add_metrics(const Answers& a, RowMover::Maps& maps) {
     // Captures that count the same have one column for each metric.
     if (std::all_of(metrics.begin(), metrics.end(), [](const Metric& m) { return m.set.empty(); })) {
         const std::string set = metric_set(metrics);
-        std::uint64_t captures = a.parts.empty() ? 1 : 0;
-        for (const MergedPart& part : a.parts) take_sum(captures, part.times);
+        const std::uint64_t captures = captures_in(a);
         for (Metric& m : metrics) {
             m.set = set;
             m.captures = captures;

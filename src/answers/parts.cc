@@ -6,7 +6,15 @@
 #include <limits>
 #include <utility>
 
+#include "waymark/core/saturating.h"
+
 namespace waymark::answers {
+
+std::uint64_t captures_in(const Answers& answers) {
+    std::uint64_t out = answers.parts.empty() ? 1 : 0;
+    for (const MergedPart& part : answers.parts) add_saturating(out, part.times);
+    return out;
+}
 
 Index SourceTable::of(const std::string& path) {
     if (path.empty()) return none;

@@ -301,8 +301,6 @@ Run add_diff(const Command& app) {
         }
         options->changed_only = request->how.format == "text";
         options->strict = request->strict;
-        options->captures_before = before->size();
-        options->captures_after = after->size();
         std::vector<std::string> captures = *before;
         captures.insert(captures.end(), after->begin(), after->end());
         const auto files = request->answers.input.file_search();

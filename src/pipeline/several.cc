@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "waymark/analysis/counter_runs.h"
+#include "waymark/answers/parts.h"
 #include "waymark/pipeline/answers_file.h"
 #include "waymark/pipeline/protocols.h"
 
@@ -73,7 +74,7 @@ Result<answers::Answers> answers_of_all(const std::vector<std::string>& captures
             continue;
         }
         answers::Answers& one = *given;
-        single_runs &= one.parts.size() <= 1;
+        single_runs &= answers::captures_in(one) == 1;
         for (const answers::Finding& f : one.health)
             if (!f.unused_file.empty()) ++unused[f.unused_file];
         if (!all) {

@@ -1289,17 +1289,25 @@ TEST(CallView, HistogramColumnsAndRemarks) {
 }
 
 TEST(DiffView, SumsOfMoreCapturesAreNotMeans) {
-    const Answers before = named_program("old", "app", "a1", 20), after = named_program("new", "app", "a1", 20);
+    Answers before = named_program("old", "app", "a1", 20), after = named_program("new", "app", "a1", 20);
+    before.parts = {{"one", 1, 0}, {"two", 1, 0}};
+    after.parts = {{"one", 2, 0}};
     DiffOptions options;
-    options.captures_before = options.captures_after = 2;
     EXPECT_EQ(said(compare(before, after, options)->view, note), "");
-    options.captures_after = 3;
+    after.parts.push_back({"two", 1, 0});
     options.changed_only = true;
-    EXPECT_NE(said(compare(before, after, options)->view, note).find("2 captures before and 3 after"),
-              std::string::npos);
+    const std::string sums = "2 captures before and 3 after";
+    EXPECT_NE(said(compare(before, after, options)->view, note).find(sums), std::string::npos);
+    // Growth of sums of different numbers of captures says nothing of a capture.
+    options.threshold = 5;
+    EXPECT_NE(said(compare(before, after, options)->view, Finding::Severity::warning).find(sums), std::string::npos);
+    options.strict = true;
+    EXPECT_NE(said(compare(before, after, options)->view, bad).find(sums), std::string::npos);
     options.mean = true;
     options.changed_only = false;
-    EXPECT_EQ(said(compare(before, after, options)->view, note), "");
+    const View of_means = compare(before, after, options)->view;
+    EXPECT_EQ(said(of_means, note), "no function grew by more than 5% of all before\n");
+    EXPECT_EQ(said(of_means, bad), "");
 }
 
 TEST(DiffView, SamplesTellWhereTheirIntervalsAreApart) {
@@ -1316,10 +1324,11 @@ TEST(DiffView, SamplesTellWhereTheirIntervalsAreApart) {
     };
     EXPECT_TRUE(grew(samples(40, 60), samples(60, 40)));
     EXPECT_FALSE(grew(samples(45, 55), samples(55, 45)));
-    options.captures_before = options.captures_after = 100;
-    EXPECT_FALSE(grew(samples(45, 55), samples(55, 45)));
+    Answers before = samples(4'500, 5'500), after = samples(5'500, 4'500);
+    before.parts = after.parts = {{"c", 100, 0}};
+    EXPECT_TRUE(grew(before, after));
     options.mean = true;
-    EXPECT_TRUE(grew(samples(4'500, 5'500), samples(5'500, 4'500))) << "a mean is of as many samples";
+    EXPECT_TRUE(grew(before, after)) << "a mean is of as many samples";
 }
 
 TEST(DiffView, SaysWhatWasAllowedAndWhatRanOnOneSideAlone) {
@@ -1482,10 +1491,11 @@ TEST(Views, CountsThatAreEstimatesAreSaidBelow) {
 }
 
 TEST(DiffView, AMeanIsThatOfTheCapturesOfItsSide) {
-    const Answers before = named_program("old", "app", "a1", 20), after = named_program("new", "app", "a1", 10);
+    Answers before = named_program("old", "app", "a1", 20);
+    const Answers after = named_program("new", "app", "a1", 10);
+    before.parts = {{"one", 1, 0}, {"two", 1, 0}};
     DiffOptions options;
     options.mean = true;
-    options.captures_before = 2;
     const auto view = compare(before, after, options);
     ASSERT_TRUE(view);
     const std::size_t row = row_of(view->view, "function", "area");

@@ -15,6 +15,9 @@
 
 namespace waymark::answers {
 
+/// The number of captures in a sum; 1 for a single capture. A capture that was added twice counts twice.
+[[nodiscard]] std::uint64_t captures_in(const Answers& answers);
+
 /// Source files of answers, without duplicates.
 class SourceTable {
 public:

@@ -61,8 +61,7 @@ struct DiffOptions : ViewOptions {
     std::vector<std::string> only{};     ///< functions, sources or images (answers/only.h); empty: all
     std::vector<std::string> renames{};  ///< `OLD=NEW`
     bool mean = false;                   ///< mean costs of a capture, instead of the sum over all
-    std::size_t captures_before = 1, captures_after = 1;
-    bool changed_only = false;  ///< omits functions whose exact costs are equal
+    bool changed_only = false;           ///< omits functions whose exact costs are equal
 };
 
 /// A table with all rows, sorted, and the texts that belong to it.
