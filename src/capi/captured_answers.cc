@@ -1,19 +1,11 @@
 #include "captured_answers.h"
 
-#include <fmt/format.h>
-
-#include <optional>
-
 #include "waymark/analysis/dpu_answers.h"
-#include "waymark/analysis/program.h"
-#include "waymark/analysis/quality.h"
 #include "waymark/analysis/sampled_code.h"
-#include "waymark/analysis/samples.h"
-#include "waymark/analysis/sharing.h"
 #include "waymark/analysis/source_text.h"
-#include "waymark/analysis/spe_answers.h"
 #include "waymark/doctor/dpu_input.h"
 #include "waymark/doctor/dpu_view.h"
+#include "waymark/doctor/profile_view.h"
 #include "waymark/pipeline/answers_file.h"
 #include "waymark/pipeline/message_answers.h"
 
@@ -47,29 +39,13 @@ Result<Answers> of_samples(const wm_capture& capture, const pipeline::FlowAnswer
         return Error{Errc::usage,
                      "the option image: files of a profile are found by their recorded names; the option symfs names a "
                      "folder with copies of them"};
-    WM_ASSIGN_OR_RETURN(image::FileSearch files, capture.input.file_search());
-    WM_ASSIGN_OR_RETURN(const analysis::SampleCapture opened,
-                        open::open_samples(capture.input.container(), capture.midr));
-    analysis::Program program(opened, {std::move(files), capture.kallsyms});
+    doctor::ProfileViewOptions profile{.input = capture.input, .midr = capture.midr, .workers = options.workers};
+    profile.input.kallsyms = capture.kallsyms;
+    WM_ASSIGN_OR_RETURN(doctor::ProfileView view, doctor::ProfileView::open(profile));
     analysis::SampleAnswersOptions wanted;
     wanted.inlined = options.inlined;
     wanted.most_slices = options.most_slices;
-    analysis::GatheredSamples gathered({options.timeline, options.timeline ? wanted.line_bytes : 0});
-    const auto run = [&](analysis::SampleSink& sink) {
-        return analysis::run_samples(opened, {}, sink, options.workers, &observer);
-    };
-    const analysis::SampleTotals totals = run(gathered);
-    const analysis::Quality quality = analysis::quality_of(opened, totals);
-    if (quality.selected == 0)
-        return Error{Errc::not_found,
-                     fmt::format("{}: no SPE samples: {}", capture.name, analysis::why_no_samples(opened, quality))};
-    std::optional<analysis::Sharing> sharing;
-    if (gathered.candidates) {
-        sharing.emplace(*gathered.candidates);
-        run(*sharing);
-    }
-    Answers out =
-        analysis::answers_of_samples(opened, totals, gathered, sharing ? &*sharing : nullptr, program, wanted);
+    WM_ASSIGN_OR_RETURN(Answers out, doctor::answers_of(view, capture.name, wanted, options.timeline, &observer));
     if (options.disassembly) analysis::disassemble(out);
     return out;
 }

@@ -18,7 +18,6 @@
 #include "commands.h"
 #include "info_others.h"
 #include "options.h"
-#include "table.h"
 #include "trouble.h"
 #include "views.h"
 #include "waymark/analysis/kallsyms.h"
@@ -192,10 +191,7 @@ ExitStatus run_doctor(DoctorOptions options) {
         if (const auto image = image::parse_image_argument(argument)) inputs.push_back(image->path.string());
     auto out = Output::open(options.output, inputs);
     if (!out) return fail(out.error());
-    if (options.format == "tsv")
-        print_tsv(*out, listing::findings_table(report));
-    else
-        listing::print_examination(*out, report, listing::format_of(options.format));
+    listing::print_examination(*out, report, listing::format_of(options.format));
     if (out->close() != decoded) return unreadable;
     if (!options.snapshot.empty()) {
         const auto written = doctor::write_inferred(report, options.snapshot);

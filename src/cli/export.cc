@@ -9,13 +9,13 @@
 #include "answers.h"
 #include "commands.h"
 #include "options.h"
-#include "table.h"
 #include "views.h"
 #include "waymark/capture/placed_file.h"
 #include "waymark/core/file_error.h"
 #include "waymark/exports/sqlite.h"
 #include "waymark/exports/tables.h"
 #include "waymark/exports/write.h"
+#include "waymark/listing/table.h"
 
 namespace waymark::cli {
 
@@ -248,7 +248,8 @@ private:
         const std::string manifest = fmt::format("manifest-{}.json", format_->name);
         ExportReport all;
         std::string empty;
-        Table listed{
+        using answers::Column;
+        answers::Table listed{
             .columns = {Column::text("table"), Column::text("file"), Column::count("rows"), Column::count("bytes")}};
         for (const exports::TableInfo& table : exports::tables()) {
             std::uint64_t rows = 0;
@@ -264,7 +265,8 @@ private:
             listed.add({table.name, file, rows, report->bytes});
         }
         const auto written = write_part(**folder, manifest, [&](ByteSink& sink) -> Result<ExportReport> {
-            const std::string text = rows_json({{"format", format_->name}, {"capture", a.capture}}, listed, "tables");
+            const std::string text =
+                listing::rows_json({{"format", std::string(format_->name)}, {"capture", a.capture}}, listed, "tables");
             sink.write({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
             return ExportReport{text.size(), {}};
         });

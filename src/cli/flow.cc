@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "answers.h"
-#include "calls_tree.h"
 #include "commands.h"
 #include "dpu/listing.h"
 #include "options.h"
@@ -19,6 +18,8 @@
 #include "waymark/capture/dpu_folder.h"
 #include "waymark/flow/tee.h"
 #include "waymark/listing/flow.h"
+#include "waymark/listing/flow_summary.h"
+#include "waymark/listing/views.h"
 #include "waymark/pipeline/account.h"
 #include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/diagnosis.h"
@@ -29,6 +30,8 @@ namespace waymark::cli {
 
 namespace {
 
+using Decoded = listing::DecodedSource;
+
 struct FlowOptions {
     InputOptions input;
     std::string format = "text";
@@ -36,114 +39,6 @@ struct FlowOptions {
     unsigned jobs = 0;  // 0: all cores
     std::optional<std::uint64_t> limit{};
 };
-
-/// One source in one buffer, decoded.
-struct Decoded {
-    const pipeline::Source* source;
-    std::string buffer;
-    std::uint64_t bytes, padding, packets;
-    flow::Totals totals;
-    std::vector<pipeline::Damage> damage;
-};
-
-void print_rows(Output& out, const flow::Totals& t) {
-    const auto row = [&](std::string_view name, std::uint64_t value) {
-        out.print("  {:<28} {:>14}\n", name, grouped(value));
-    };
-    row("ranges", t.ranges);
-    row("instructions", t.instructions + t.unseen_instructions);
-    if (t.unseen_instructions != 0) row("  of these unseen", t.unseen_instructions);
-    if (t.cycles != 0) row("cycles", t.cycles);
-    row("exceptions", t.exceptions);
-    row("exception returns", t.exception_returns);
-    for (unsigned i = 0; i < flow::trace_on_reasons; ++i)
-        if (t.trace_on[i] != 0)
-            row(fmt::format("trace on: {}", flow::name(static_cast<flow::TraceOnReason>(i))), t.trace_on[i]);
-    if (t.triggers != 0) row("triggers", t.triggers);
-    if (t.timestamps != 0) row("timestamps", t.timestamps);
-    if (t.first_timestamp) out.print("  {:<28} {:>14}\n", "first timestamp", fmt::format("{:#x}", *t.first_timestamp));
-    if (t.last_timestamp) out.print("  {:<28} {:>14}\n", "last timestamp", fmt::format("{:#x}", *t.last_timestamp));
-    for (unsigned i = 0; i < gap_reasons; ++i)
-        if (t.gaps[i].times != 0 && is_loss(static_cast<GapReason>(i)))
-            out.print("  {:<28} {:>14}  {}\n", fmt::format("gap: {}", name(static_cast<GapReason>(i))),
-                      grouped(t.gaps[i].times), counted(t.gaps[i].bytes, "byte"));
-    if (t.no_memory != 0) row("gap: no image there", t.no_memory);
-    if (t.reached != 0) row("reached without an image", t.reached);
-    if (t.unplaced != 0) row("waypoints without an address", t.unplaced);
-    if (t.untraced != 0) row("gap: way not traced", t.untraced);
-    if (t.uncommitted != 0) row("neither committed nor cancelled", t.uncommitted);
-    if (t.unknown_cycle_counts != 0) row("unknown cycle counts", t.unknown_cycle_counts);
-    for (unsigned i = 0; i < flow::conflicts; ++i)
-        if (t.inconsistencies[i] != 0)
-            out.print("  {:<32} {:>10}\n", fmt::format("contradiction: {}", flow::name(static_cast<flow::Conflict>(i))),
-                      grouped(t.inconsistencies[i]));
-    out.print("  {:<24} {:#018x}\n", "hash", t.hash);
-}
-
-/// Prints how the bytes of a buffer were used; the numbers add up. `read`: one of its sources was decoded.
-void print_buffer(Output& out, const pipeline::BufferReport& buffer, bool read) {
-    const auto row = [&](std::string_view name, std::uint64_t value) {
-        out.print("  {:<28} {:>14}\n", name, grouped(value));
-    };
-    out.print("buffer {} ({})\n", buffer.name, buffer.buffer->format_name);
-    if (!read && !buffer.framed && buffer.bytes == 0)
-        out.write("  not read: none of its sources is decoded\n");
-    else
-        row("bytes", buffer.bytes);
-    if (buffer.framed) {
-        using coresight::TraceIdClass;
-        const coresight::Totals& t = buffer.frames;
-        const std::uint64_t others = t.data_bytes(TraceIdClass::trigger) + t.data_bytes(TraceIdClass::flush) +
-                                     t.data_bytes(TraceIdClass::reserved);
-        row("  of sources", t.data_bytes(TraceIdClass::source));
-        row("  of frames and padding", t.overhead_bytes() + t.padding_bytes());
-        if (others != 0) row("  of triggers, reserved IDs", others);
-        if (t.footer_bytes != 0) row("  of block footers", t.footer_bytes);
-        if (t.unassociated != 0) row("  before the first ID", t.unassociated);
-        if (t.lost_bytes() != 0) row("  lost", t.lost_bytes());
-    }
-    out.write("\n");
-}
-
-void print_summary(Output& out, const pipeline::Report& report, const std::vector<Decoded>& all,
-                   const answers::Account& account) {
-    for (const pipeline::BufferReport& buffer : report.buffers)
-        print_buffer(out, buffer, buffer.error || std::any_of(all.begin(), all.end(), [&](const Decoded& d) {
-                                      return d.buffer == buffer.name;
-                                  }));
-    flow::Totals sum;
-    std::uint64_t bytes = 0, packets = 0, padding = 0;
-    const auto head = [&](std::uint64_t n, std::uint64_t p, std::uint64_t pad, const flow::Totals& t) {
-        const auto row = [&](std::string_view name, std::uint64_t value) {
-            out.print("  {:<28} {:>14}\n", name, grouped(value));
-        };
-        const auto in = [&](GapReason reason) { return t.gaps[static_cast<unsigned>(reason)].bytes; };
-        const std::uint64_t lost = t.gap_bytes() - in(GapReason::unsynchronised)-in(GapReason::padding);
-        row("bytes", n);
-        row("  decoded", n - t.gap_bytes() - pad);
-        if (pad + in(GapReason::padding) != 0) row("  padding", pad + in(GapReason::padding));
-        row("  unsynchronised", in(GapReason::unsynchronised));
-        row("  lost", lost);
-        row("packets", p);
-    };
-    for (const Decoded& d : all) {
-        out.print("source {} ({}{}{}), buffer {}\n", d.source->label(), d.source->type,
-                  d.source->core_type.empty() ? "" : ", ", d.source->core_type, d.buffer);
-        head(d.bytes + d.padding, d.packets, d.padding, d.totals);
-        print_rows(out, d.totals);
-        out.write("\n");
-        sum += d.totals;
-        bytes += d.bytes + d.padding;
-        packets += d.packets;
-        padding += d.padding;
-    }
-    out.print("total of {} source{}\n", all.size(), all.size() == 1 ? "" : "s");
-    head(bytes, packets, padding, sum);
-    if (all.size() == 1) sum.hash = all.front().totals.hash;
-    print_rows(out, sum);
-    out.write("\n");
-    print_account(out, account);
-}
 
 /// Reports problems at the end, so that users see them without reading the listing.
 void report_trouble(const pipeline::Report& report, const std::vector<Decoded>& all) {
@@ -291,7 +186,7 @@ private:
         answers::add(account, pipeline::messages_lost(session, selected));
         if (first_lines.left_out() != 0)
             out.print("… and {}; --limit 0 shows all\n", counted(first_lines.left_out(), "more line"));
-        if (options_.format == "summary") print_summary(out, report, all, account);
+        if (options_.format == "summary") listing::print_flow_summary(out, report, all, account);
         for (const pipeline::Source* source : sources) {
             const auto found = calls.find(source);
             if (found == calls.end() || found->second.empty()) continue;
@@ -306,7 +201,7 @@ private:
             }
             answers::Answers answers;
             pipeline::fill_by_names(answers, streams, names, {});
-            print_calls_tree(out, answers, limit);
+            listing::print_calls_tree(out, answers, limit);
         }
         return finish(session, report, all, account, selected, out);
     }

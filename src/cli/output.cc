@@ -47,6 +47,19 @@ void show_progress(std::string_view line) {
     progress_shown = true;
 }
 
+/// Whether the text is printable ASCII, so that `printable` would change nothing; without a branch for each byte.
+bool is_printable(std::string_view text) {
+    // Of bytes alone: in a vector, sixteen at a time.
+    std::uint8_t other = 0;
+    for (const char c : text) {
+        const auto byte = static_cast<std::uint8_t>(c);
+        const auto odd = static_cast<std::uint8_t>(static_cast<std::uint8_t>(byte - 0x20) >= 0x7f - 0x20 ? 0xff : 0);
+        const auto blank = static_cast<std::uint8_t>((byte == '\n' ? 0xff : 0) | (byte == '\t' ? 0xff : 0));
+        other = static_cast<std::uint8_t>(other | (odd & ~blank));
+    }
+    return other == 0;
+}
+
 }  // namespace
 
 Result<Output> Output::open(const std::string& path, const std::vector<std::string>& inputs) {
@@ -165,19 +178,6 @@ ExitStatus Output::close() {
     return unreadable;
 }
 
-// Avoids a branch for each byte. Defined here instead of in the header so that compilers vectorise it.
-bool is_printable(std::string_view text) {
-    // Of bytes alone: in a vector, sixteen at a time.
-    std::uint8_t other = 0;
-    for (const char c : text) {
-        const auto byte = static_cast<std::uint8_t>(c);
-        const auto odd = static_cast<std::uint8_t>(static_cast<std::uint8_t>(byte - 0x20) >= 0x7f - 0x20 ? 0xff : 0);
-        const auto blank = static_cast<std::uint8_t>((byte == '\n' ? 0xff : 0) | (byte == '\t' ? 0xff : 0));
-        other = static_cast<std::uint8_t>(other | (odd & ~blank));
-    }
-    return other == 0;
-}
-
 std::string printable(std::string_view text) {
     if (is_printable(text)) return std::string(text);
     std::string out;
@@ -185,17 +185,6 @@ std::string printable(std::string_view text) {
     utf8_pieces(
         text, [&](std::string_view c) { out += is_control(c) && c != "\n" && c != "\t" ? replacement_character : c; });
     return out;
-}
-
-Coloured::Coloured(std::string_view text, Colour colour, bool colours) : text_(one_line(text)) {
-    constexpr const char* codes[] = {"", "1", "2", "31", "32", "33", "36"};
-    if (colours && colour != Colour::plain && !text_.empty())
-        text_ = fmt::format("\033[{}m{}\033[0m", codes[static_cast<std::size_t>(colour)], text_);
-}
-
-std::size_t shown_width(std::string_view text) {
-    return static_cast<std::size_t>(std::count_if(
-        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
 }
 
 std::size_t Output::columns() const { return file_ == stdout ? terminal_columns() : 0; }

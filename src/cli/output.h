@@ -38,42 +38,6 @@ enum ExitStatus : int {
 /// marks of direction and bytes outside of valid UTF-8 become U+FFFD. All text output and all of standard error passes
 /// through it.
 [[nodiscard]] std::string printable(std::string_view text);
-/// Whether the text is printable ASCII, so that `printable` would change nothing. May be false for printable UTF-8.
-[[nodiscard]] bool is_printable(std::string_view text);
-
-using answers::Colour;
-
-/// A word in a colour. `Output` lets only the escape sequences of this class through.
-class Coloured {
-public:
-    /// `text` becomes one line (`one_line`). If `colours` is false, no escape sequences are added.
-    Coloured(std::string_view text, Colour colour, bool colours);
-    [[nodiscard]] const std::string& text() const { return text_; }
-
-private:
-    std::string text_;
-};
-
-/// One argument of `Output::print`: text becomes one line, other types are unchanged.
-class OneLine {
-public:
-    explicit OneLine(std::string_view text) : text_(text) {
-        if (is_printable(text) && text.find_first_of("\t\n") == text.npos) return;
-        cleaned_ = one_line(text);
-        text_ = cleaned_;
-    }
-    OneLine(const OneLine&) = delete;
-    OneLine& operator=(const OneLine&) = delete;
-    [[nodiscard]] std::string_view text() const { return text_; }
-
-private:
-    std::string cleaned_;
-    std::string_view text_;
-};
-
-/// The type that `Output::print` passes to fmt for an argument of type T.
-template <class T>
-using Shown = std::conditional_t<std::is_same_v<std::remove_cvref_t<T>, Coloured>, std::string_view, T>;
 
 /// Buffered text output. The first error sticks, and `close` reports it once. After `close` a regular file is complete,
 /// or was not written at all; until then an older file stays in place.
@@ -89,21 +53,22 @@ public:
     /// Line breaks and tabs of `format` itself are kept. Text arguments are names or contain names, so each becomes a
     /// part of one line (`one_line`).
     template <class... Args>
-    void print(fmt::format_string<Shown<Args>...> format, Args&&... args) {
-        constexpr bool colours = (std::is_same_v<std::remove_cvref_t<Args>, Coloured> || ...);
-        print_kept<colours>(format, as_argument(args)...);
+    void print(fmt::format_string<Args...> format, Args&&... args) {
+        print_views(format, as_view(args)...);
     }
     /// Writes whole lines that the caller has composed (names in them must have passed `one_line`). They pass through
     /// `printable`.
     void write(std::string_view text) override;
+    /// Lets the escape sequences of colours through.
+    void write_coloured(std::string_view text) override { append(text); }
     /// Writes the bytes unchanged: for files that are not text.
     void write_exactly(std::string_view bytes) { append(bytes); }
     /// Flushes the output, so that a reader of a pipe sees it now.
     void write_now();
     /// Whether the output goes to a terminal that shows colours, and the environment variable NO_COLOR is not set.
-    [[nodiscard]] bool colours() const;
+    [[nodiscard]] bool colours() const override;
     /// The width of the terminal that the output goes to; 0 if it is not a terminal.
-    [[nodiscard]] std::size_t columns() const;
+    [[nodiscard]] std::size_t columns() const override;
     /// Flushes and closes the output. Returns `unreadable` if a part could not be written; standard error then gives
     /// the reason.
     ExitStatus close();
@@ -111,31 +76,16 @@ public:
 private:
     static constexpr std::size_t flush_bytes = 1 << 16;
     template <class T>
-    [[nodiscard]] static decltype(auto) as_argument(const T& argument) {
-        if constexpr (std::is_convertible_v<const T&, std::string_view>)
-            return OneLine(argument);
-        else
-            return (argument);
-    }
-    template <class T>
     [[nodiscard]] static decltype(auto) as_view(const T& argument) {
-        if constexpr (std::is_same_v<T, OneLine> || std::is_same_v<T, Coloured>)
-            return std::string_view(argument.text());
+        if constexpr (std::is_convertible_v<const T&, std::string_view>)
+            return one_line(argument);
         else
             return (argument);
     }
-    template <bool colours, class... Args>
-    void print_kept(fmt::string_view format, const Args&... args) {
-        print_views<colours>(format, as_view(args)...);
-    }
-    template <bool colours, class... Args>
+    template <class... Args>
     void print_views(fmt::string_view format, const Args&... args) {
         // `vformat` is compiled only once, in fmt's own library, unlike `format_to`.
-        const std::string text = fmt::vformat(format, fmt::make_format_args(args...));
-        if constexpr (colours)
-            append(text);
-        else
-            write(text);
+        write(fmt::vformat(format, fmt::make_format_args(args...)));
     }
     Output(std::unique_ptr<capture::PlacedFile> place, std::string path);
     void append(std::string_view text) {
@@ -152,9 +102,6 @@ private:
     fmt::memory_buffer buffer_;
     int error_ = 0;
 };
-
-/// The width of a text on the screen: its number of characters, counted by their first bytes.
-[[nodiscard]] std::size_t shown_width(std::string_view text);
 
 /// Prints `warning: …` and the like on standard error, after clearing a progress line. A text that was printed once is
 /// not printed again, not even as another kind.
@@ -180,5 +127,6 @@ private:
 };
 
 using listing::json_string;
+using listing::shown_width;
 
 }  // namespace waymark::cli

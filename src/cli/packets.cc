@@ -67,7 +67,7 @@ ExitStatus run_spe_packets(const InputOptions& input, const std::string& format,
         say("error", "nothing decoded: the file contains no trace of a Statistical Profiling unit");
     else
         status = say_types_not_found(types, listed, "packet");
-    return say_file_damage(*capture) ? unreadable : status;
+    return say_all("error", doctor::file_damage(*capture)) ? unreadable : status;
 }
 
 ExitStatus run_packets(const PacketOptions& options) {

@@ -13,7 +13,6 @@
 
 #include "answers.h"
 #include "commands.h"
-#include "table.h"
 #include "trouble.h"
 #include "unit_answers.h"
 #include "views.h"

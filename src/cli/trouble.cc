@@ -9,10 +9,6 @@
 
 namespace waymark::cli {
 
-std::string about(const std::string& capture, const std::string& sentence) {
-    return sentence.starts_with(capture) ? sentence : fmt::format("{}: {}", capture, sentence);
-}
-
 void say_gathered(std::string_view kind, const std::vector<std::string>& sentences) {
     for (const std::string& sentence : gathered(sentences)) say(kind, sentence);
 }

@@ -24,9 +24,7 @@ namespace waymark::cli {
 [[nodiscard]] inline std::string hex(Address address) { return fmt::format("{:#010x}", address.value); }
 
 using doctor::gathered;
-
-/// A sentence about a capture, preceded by the capture's name unless the sentence begins with the name.
-[[nodiscard]] std::string about(const std::string& capture, const std::string& sentence);
+using listing::about;
 
 /// The reason why nothing was decoded, followed by `. waymark doctor CAPTURE says: …` with doctor's first error or
 /// warning and its advice, unless the reason contains them. Nothing follows for standard input, and if doctor fails.

@@ -20,10 +20,7 @@ struct ViewFormat {
 
 using listing::print_account;
 
-/// Prints the head of every view: the capture, and warnings about the figures below.
-void print_head(Output& out, const answers::Answers& answers);
-
-/// Prints the same warnings on standard error, for output without such a head. `named`: with the capture's name.
+/// Prints the warnings of a view's head on standard error, for output without it. `named`: with the capture's name.
 /// Messages that were already printed, such as the reason why the capture could not be read to its end, are not
 /// repeated.
 void say_head(const answers::Answers& answers, bool named = false);
@@ -34,8 +31,5 @@ void say_head(const answers::Answers& answers, bool named = false);
                               Output& out);
 [[nodiscard]] ExitStatus show_diff(const answers::Answers& before, const answers::Answers& after,
                                    const answers::DiffOptions& options, const ViewFormat& how, Output& out);
-
-/// Prints the tree of callers and callees.
-void print_calls(Output& out, const answers::Answers& answers);
 
 }  // namespace waymark::cli

@@ -4,11 +4,9 @@
 #include <algorithm>
 
 #include "examination.h"
-#include "waymark/analysis/quality.h"
-#include "waymark/analysis/samples.h"
-#include "waymark/analysis/spe_answers.h"
 #include "waymark/capture/byte_file.h"
 #include "waymark/coresight/dstream.h"
+#include "waymark/doctor/profile_view.h"
 #include "waymark/pipeline/account.h"
 #include "waymark/pipeline/damage.h"
 #include "waymark/pipeline/packet_counter.h"
@@ -43,13 +41,6 @@ Result<std::unique_ptr<capture::ByteStream>> frames_of(const ExaminedBuffer& buf
     return capture::from_memory({bytes.begin(), bytes.end()});
 }
 
-class NoSamples final : public analysis::SampleSink {
-public:
-    void consume(const analysis::SampleBatch&) override {}
-    [[nodiscard]] std::unique_ptr<SampleSink> fork() const override { return std::make_unique<NoSamples>(); }
-    void join(SampleSink&) override {}
-};
-
 /// Puts the bytes of a unit that writes into a ring of memory in the order of writing.
 void arrange(Buffer& buffer, const protocol::RingSource& ring, const std::vector<std::uint8_t>& bytes) {
     const protocol::Arrangement found = ring.arrange(bytes);
@@ -66,11 +57,12 @@ void arrange(Buffer& buffer, const protocol::RingSource& ring, const std::vector
 /// The account of the bytes of a profiling buffer, if they are a file as they are.
 answers::Account account_of_samples(const ExaminedBuffer& buffer) {
     if (buffer.files.size() != 1 || buffer.decoded != nullptr || buffer.files.front() == "-") return {};
-    const auto capture = analysis::open_samples(buffer.files.front());
-    if (!capture) return {};
-    NoSamples sink;
-    const analysis::SampleTotals totals = analysis::run_samples(*capture, {}, sink, 1);
-    return analysis::samples_account(*capture, totals, analysis::quality_of(*capture, totals));
+    ProfileViewOptions options;
+    options.input.capture = buffer.files.front();
+    auto view = ProfileView::open(options);
+    if (!view) return {};
+    view->run();
+    return view->account();
 }
 
 }  // namespace

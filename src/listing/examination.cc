@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "print.h"
+#include "table_json.h"
 #include "waymark/answers/account_effects.h"
 #include "waymark/core/numbers.h"
 #include "waymark/core/quote.h"
@@ -157,19 +158,18 @@ void print_text(TextSink& out, const doctor::ExaminationReport& report) {
     print_sources(out, report);
 }
 
-ordered_json findings_json(const doctor::ExaminationReport& report) {
-    ordered_json out = ordered_json::array();
+answers::Table findings_table(const doctor::ExaminationReport& report) {
+    answers::Table table{
+        .columns = {answers::Column::text("severity", "severity"), answers::Column::text("kind", "kind"),
+                    answers::Column::text("buffer", "buffer"), answers::Column::text("source", "source"),
+                    answers::Column::count("offset", "offset"), answers::Column::text("found", "found"),
+                    answers::Column::text("expected", "expected"), answers::Column::text("cause", "cause"),
+                    answers::Column::text("do", "do")}};
     for (const doctor::CaptureFinding& f : report.findings)
-        out.push_back({{"severity", name(f.severity)},
-                       {"kind", f.kind},
-                       {"buffer", f.buffer},
-                       {"source", f.source},
-                       {"offset", f.offset ? ordered_json(f.offset->value) : ordered_json()},
-                       {"found", f.found},
-                       {"expected", f.expected},
-                       {"cause", f.cause},
-                       {"do", f.advice}});
-    return out;
+        table.add({std::string(name(f.severity)), f.kind, f.buffer, f.source,
+                   f.offset ? answers::Cell(f.offset->value) : answers::Cell(), f.found, f.expected, f.cause,
+                   f.advice});
+    return table;
 }
 
 ordered_json trial_json(const doctor::Trial& trial) {
@@ -212,7 +212,7 @@ ordered_json source_json(const doctor::ExaminedSource& s) {
 ordered_json report_json(const doctor::ExaminationReport& report) {
     ordered_json out{{"verdict", report.verdict},
                      {"run", answers::account_sentence(report.account)},
-                     {"findings", findings_json(report)}};
+                     {"findings", to_json(findings_table(report))}};
     out["buffers"] = ordered_json::array();
     for (const doctor::ExaminedBuffer& b : report.buffers)
         out["buffers"].push_back({{"name", b.name},
@@ -264,25 +264,10 @@ std::string next_step(const std::string& capture, const doctor::ExaminationRepor
 
 }  // namespace
 
-answers::Table findings_table(const doctor::ExaminationReport& report) {
-    answers::Table table{
-        .columns = {answers::Column::text("severity", "severity"), answers::Column::text("kind", "kind"),
-                    answers::Column::text("buffer", "buffer"), answers::Column::text("source", "source"),
-                    answers::Column::count("offset", "offset"), answers::Column::text("found", "found"),
-                    answers::Column::text("expected", "expected"), answers::Column::text("cause", "cause"),
-                    answers::Column::text("do", "do")}};
-    for (const doctor::CaptureFinding& f : report.findings)
-        table.add({std::string(name(f.severity)), f.kind, f.buffer, f.source,
-                   f.offset ? answers::Cell(f.offset->value) : answers::Cell(), f.found, f.expected, f.cause,
-                   f.advice});
-    return table;
-}
-
 void print_examination(TextSink& out, const doctor::ExaminationReport& report, LineFormat format) {
-    if (format == LineFormat::json)
-        out.write(json_text(report_json(report)) + "\n");
-    else
-        print_text(out, report);
+    if (format == LineFormat::tsv) return print_tsv(out, findings_table(report));
+    if (format == LineFormat::json) return out.write(json_text(report_json(report)) + "\n");
+    print_text(out, report);
 }
 
 void print_bare_info(TextSink& out, const std::string& capture, const doctor::ExaminationReport& report,

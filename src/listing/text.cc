@@ -33,23 +33,33 @@ LineFormat format_of(std::string_view name) {
     return name == "tsv" ? LineFormat::tsv : name == "json" ? LineFormat::json : LineFormat::text;
 }
 
+Coloured::Coloured(std::string_view text, answers::Colour colour, bool colours) : text_(one_line(text)) {
+    constexpr const char* codes[] = {"", "1", "2", "31", "32", "33", "36"};
+    if (colours && colour != answers::Colour::plain && !text_.empty())
+        text_ = fmt::format("\033[{}m{}\033[0m", codes[static_cast<std::size_t>(colour)], text_);
+}
+
+std::size_t shown_width(std::string_view text) {
+    return static_cast<std::size_t>(std::count_if(
+        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
+}
+
 std::string json_string(std::string_view text) { return waymark::json_text(text); }
 
 std::vector<std::string> wrapped(std::string_view text, std::size_t columns) {
     std::istringstream words{std::string(text)};
     std::vector<std::string> out;
-    // Counts the bytes that begin a character.
-    const auto width = [](std::string_view of) {
-        return static_cast<std::size_t>(std::count_if(
-            of.begin(), of.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
-    };
     for (std::string word; words >> word;) {
-        if (out.empty() || width(out.back()) + 1 + width(word) > columns)
+        if (out.empty() || shown_width(out.back()) + 1 + shown_width(word) > columns)
             out.push_back(word);
         else
             out.back() += ' ' + word;
     }
     return out;
+}
+
+std::string about(const std::string& capture, const std::string& sentence) {
+    return sentence.starts_with(capture) ? sentence : fmt::format("{}: {}", capture, sentence);
 }
 
 void print_account(TextSink& out, const answers::Account& account, std::size_t indent) {

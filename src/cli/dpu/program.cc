@@ -7,18 +7,15 @@
 #include <filesystem>
 #include <memory>
 
-#include <nlohmann/json.hpp>
-
 #include "../commands.h"
 #include "../options.h"
-#include "../table.h"
 #include "../trouble.h"
 #include "waymark/capture/text_file.h"
 #include "waymark/core/numbers.h"
 #include "waymark/core/quote.h"
 #include "waymark/dpu/program_effects.h"
 #include "waymark/dpu/register_program.h"
-#include "waymark/dpu/registers.h"
+#include "waymark/listing/dpu_report.h"
 #include "waymark/record_dpu/stimulus.h"
 
 namespace waymark::cli {
@@ -27,8 +24,6 @@ Run add_dpu_program(const Command& dpu);
 Run add_dpu_run(const Command& dpu);
 
 namespace {
-
-using nlohmann::ordered_json;
 
 struct ProgramOptions {
     std::string file, format = "text", output;
@@ -52,43 +47,7 @@ ExitStatus run_program(const ProgramOptions& options) {
     const std::vector<dpu::Diagnosis> wrong = diagnose(*program, config);
     auto out = Output::open(options.output, {options.file});
     if (!out) return fail(out.error());
-    if (options.format == "json") {
-        ordered_json json{{"layout", dpu::layout_name}, {"layout_note", dpu::layout_note}};
-        json["writes"] = ordered_json::array();
-        for (const dpu::RegisterWrite& w : *program) {
-            ordered_json fields = ordered_json::object();
-            dpu::Registers one;
-            one.set(w.offset, w.value);
-            for (const dpu::Field& f : one.fields(w.offset))
-                if (!f.reserved() || f.value != 0) fields[std::string(f.name)] = f.value;
-            json["writes"].push_back({{"line", w.line},
-                                      {"cycle", w.cycle},
-                                      {"register", dpu::Registers::find(w.offset)->name},
-                                      {"value", fmt::format("{:#010x}", w.value)},
-                                      {"fields", fields}});
-        }
-        json["does"] = effects_of(*program);
-        json["wrong"] = ordered_json::array();
-        json["doubtful"] = ordered_json::array();
-        for (const dpu::Diagnosis& d : wrong)
-            json[d.doubtful ? "doubtful" : "wrong"].push_back(
-                {{"line", d.line}, {"cycle", d.cycle}, {"message", d.message}});
-        out->write(json_text(json) + "\n");
-    } else {
-        out->print("# {}\n", dpu::layout_note);
-        out->write(to_text(*program));
-        out->write("\nwhat it does\n");
-        for (const std::string& sentence : effects_of(*program)) out->print("  - {}\n", sentence);
-        if (wrong.empty()) out->write("\nNothing wrong was found.\n");
-        for (const bool doubtful : {false, true}) {
-            if (std::none_of(wrong.begin(), wrong.end(), [&](const auto& d) { return d.doubtful == doubtful; }))
-                continue;
-            out->write(doubtful ? "\nwhat is doubtful\n" : "\nwhat is wrong\n");
-            for (const dpu::Diagnosis& d : wrong)
-                if (d.doubtful == doubtful)
-                    out->print("  - {}{}\n", d.line == 0 ? std::string() : fmt::format("line {}: ", d.line), d.message);
-        }
-    }
+    listing::print_dpu_program(*out, *program, wrong, listing::format_of(options.format));
     if (out->close() != decoded) return unreadable;
     return std::all_of(wrong.begin(), wrong.end(), [](const auto& d) { return d.doubtful; }) ? decoded : nothing;
 }

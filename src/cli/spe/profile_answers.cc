@@ -1,11 +1,6 @@
-#include <fmt/format.h>
-
-#include <optional>
-
 #include "../unit_answers.h"
 #include "answers.h"
 #include "waymark/analysis/sampled_code.h"
-#include "waymark/analysis/spe_answers.h"
 
 namespace waymark::cli {
 
@@ -20,27 +15,19 @@ Result<answers::Answers> answers_of_profile(const AnswersOptions& options) {
     input.names = options.input;
     input.kallsyms = options.kallsyms;
     input.jobs = options.jobs;
-    auto opened = Answer::open(input);
+    auto opened = open_profile(input);
     if (!opened) return not_opened(opened.error());
-    Answer answer = std::move(*opened);
     analysis::SampleAnswersOptions wanted;
     wanted.inlined = options.inlined;
     wanted.most_slices = options.most_slices;
-    analysis::GatheredSamples gathered({options.timeline, options.timeline ? wanted.line_bytes : 0});
-    answer.run(gathered);
-    const analysis::SampleTotals totals = answer.totals();
-    if (answer.quality().selected == 0)
-        return Error{answer.say_damage() ? Errc::unreadable : Errc::not_found,
-                     fmt::format("{}: no SPE samples: {}", options.input.capture, answer.why_nothing())};
-    std::optional<analysis::Sharing> sharing;
-    if (gathered.candidates) {
-        sharing.emplace(*gathered.candidates);
-        answer.run(*sharing);
+    ShowProgress progress;
+    auto answers = doctor::answers_of(*opened, input.capture, wanted, options.timeline, &progress);
+    if (!answers) {
+        if (say_all("error", opened->damage())) answers.error().code = Errc::unreadable;
+        return answers;
     }
-    answers::Answers answers = analysis::answers_of_samples(answer.capture(), totals, gathered,
-                                                            sharing ? &*sharing : nullptr, answer.program(), wanted);
-    if (options.disassembly) analysis::disassemble(answers);
-    return finished(std::move(answers), options);
+    if (options.disassembly) analysis::disassemble(*answers);
+    return finished(std::move(*answers), options);
 }
 
 }  // namespace waymark::cli

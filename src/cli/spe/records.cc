@@ -58,7 +58,7 @@ ExitStatus run_records(const RecordsOptions& options) {
     if (!capture) return fail(capture.error());
     auto out = Output::open(options.output, {options.capture});
     if (!out) return fail(out.error());
-    say_file_damage(*capture);
+    say_all("error", doctor::file_damage(*capture));
     waymark::Status done = check_trace(*capture);
     listing::RecordsListed listed;
     if (done) {
@@ -86,9 +86,9 @@ ExitStatus run_records(const RecordsOptions& options) {
     }
     if (listed.shown == 0)
         say("note", fmt::format("none of {} is of kind {}", counted(listed.records, "record"), options.kind));
-    if (const std::uint64_t doubtful = std::min(listed.damaged + listed.no_pc, listed.records);
-        capture->bare && doubtful > listed.records / 2) {
-        say("error", hardly_a_buffer(options.capture, doubtful, listed.records));
+    if (const auto doubt =
+            doctor::hardly_a_buffer(*capture, options.capture, listed.damaged + listed.no_pc, listed.records)) {
+        say("error", *doubt);
         return nothing;
     }
     if (!options.strict || listed.lost_bytes + capture->data->lost_bytes + listed.damaged + listed.no_pc == 0)

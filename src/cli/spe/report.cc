@@ -1,164 +1,31 @@
 /// `waymark spe report`: where sampled operations spend their cycles.
-#include <algorithm>
-#include <array>
+#include <fmt/ranges.h>
+
 #include <memory>
 
-#include "../options.h"
 #include "answers.h"
 #include "commands.h"
 #include "waymark/analysis/spe_tables.h"
-#include "waymark/answers/interval.h"
 
 namespace waymark::cli {
 
 namespace {
 
-using analysis::Measures;
-using analysis::Profile;
-using nlohmann::ordered_json;
-
 struct ReportOptions : AnswerOptions {
-    std::string by = "function", sort = "cycles";
-    std::size_t limit = 20;
+    listing::ProfileLayout layout;
 };
 
-class Report {
-public:
-    Report(const ReportOptions& options, const Answer& answer, const Profile& profile)
-        : options_(options),
-          answer_(answer),
-          profile_(profile),
-          tables_(profile, answer.program(),
-                  [&answer](std::uint32_t pid, std::uint32_t tid) { return answer.thread_text(pid, tid); }),
-          all_(profile.all()) {}
-
-    void print(Output& out) {
-        const bool by_source = options_.by == "source";
-        const analysis::FirstRows rows = by_source ? tables_.sources(true, options_.limit)
-                                                   : tables_.rows(options_.by, options_.sort, options_.limit);
-        if (options_.format == "tsv") return print_tsv(out, rows.table);
-        if (options_.format == "json") return out.write(json_text(json(rows)) + "\n");
-        answer_.print_quality(out, false);
-        out.write("\n");
-        print_text(out, rows.table);
-        if (!by_source && rows.left_out != 0)
-            out.print("… and {} more; --limit 0 shows all\n", counted(rows.left_out, "row"));
-        out.write(few_samples_note);
-        out.print("Latency in cycles, means of samples: total is issue (waiting to begin) and execution.\n");
-        if (profile_.rest().samples != 0)
-            out.print("{} at further addresses are counted in no row.\n", counted(profile_.rest().samples, "sample"));
-        if (options_.by != "source") print_sources(out);
-        print_events(out);
-        print_latency(out);
-    }
-
-private:
-    void print_sources(Output& out) const {
-        out.write("\nwhere loads got their data\n");
-        const Table table = tables_.sources(false, 0).table;
-        if (table.empty()) {
-            out.print("  not known: {}\n", all_.loads == 0 ? "there are no loads" : "no load has a data source");
-            return;
-        }
-        print_text(out, table, 0, "  ");
-        out.write("  waymark spe report --by source lists it by function\n");
-    }
-
-    void print_events(Output& out) const {
-        out.write("\nwhat happened to them (a sample may count in several rows)\n");
-        const Table table = tables_.event_table();
-        if (table.empty())
-            out.write("  no sample has such an event\n");
-        else
-            print_text(out, table, 0, "  ");
-        const Measures& m = all_;
-        if (m.walks != 0)
-            out.print("  A table walk costs {} cycles of translation, other accesses {}; walks are {} of translation\n",
-                      Cell::mean(m.walk_translation, m.walks).shown,
-                      m.translated > m.walks
-                          ? Cell::mean(m.translation - m.walk_translation, m.translated - m.walks).shown
-                          : "-",
-                      Cell::share(m.walk_translation, m.translation).shown);
-        if (m.atomics != 0)
-            out.print("  Atomic and ordered accesses take {} cycles, samples in all {}\n",
-                      Cell::mean(m.atomic_total, m.atomics).shown, Cell::mean(m.total, m.timed).shown);
-        if (m.not_retired == 0)
-            out.write(
-                "  Every sample was retired: the core or a filter leaves out speculation that was thrown away, or none "
-                "was\n");
-        if (m.vector != 0) {
-            std::string lengths;
-            for (const auto& [bits, count] : profile_.vector_lengths())
-                lengths += fmt::format("{}{}: {}", lengths.empty() ? "" : ", ",
-                                       bits == 0 ? "unknown length" : fmt::format("{} bits", bits), grouped(count));
-            out.print("  Vector operations by length: {}\n", lengths);
-        }
-    }
-
-    void print_latency(Output& out) const {
-        out.write("\nhow long they took\n");
-        const Table table = tables_.latency_table();
-        if (table.empty())
-            out.write("  not known: no sample has its total latency\n");
-        else
-            print_text(out, table, 0, "  ");
-        if (profile_.saturated() != 0)
-            out.print("  {} of them took {} cycles or more: their counters stopped there\n",
-                      grouped(profile_.saturated()), grouped(all_.longest));
-    }
-
-    [[nodiscard]] ordered_json json(const analysis::FirstRows& rows) const {
-        ordered_json latency = ordered_json::array(), events = ordered_json::object(), lengths = ordered_json::object();
-        for (unsigned b = 0; b < Profile::buckets; ++b) {
-            const auto& kinds = profile_.latency();
-            if (kinds[0][b] + kinds[1][b] + kinds[2][b] + kinds[3][b] == 0) continue;
-            latency.push_back({{"from", b == 0 ? 0U : 1U << (b - 1)},
-                               {"to", (1U << b) - 1},
-                               {"loads", kinds[0][b]},
-                               {"stores", kinds[1][b]},
-                               {"branches", kinds[2][b]},
-                               {"others", kinds[3][b]}});
-        }
-        for (const analysis::ProfileTables::Event& row : tables_.events()) {
-            const answers::Interval i = answers::wilson_95(all_.*row.member, row.among);
-            events[std::string(row.name)] = {{"samples", all_.*row.member},
-                                             {"of", row.of},
-                                             {"among", row.among},
-                                             {"share_low", i.low},
-                                             {"share_high", i.high}};
-        }
-        for (const auto& [bits, count] : profile_.vector_lengths()) lengths[std::to_string(bits)] = count;
-        return {{"quality", answer_.quality_json()},
-                {"by", options_.by},
-                {"rows", to_json(rows.table)},
-                {"rows_left_out", rows.left_out},
-                {"samples_in_no_row", profile_.rest().samples},
-                {"sources", to_json(tables_.sources(false, 0).table)},
-                {"events", events},
-                {"walk_translation_cycles", all_.walk_translation},
-                {"translation_cycles", all_.translation},
-                {"retired_always", all_.not_retired == 0},
-                {"vector_lengths", lengths},
-                {"latency", latency},
-                {"saturated", profile_.saturated()}};
-    }
-
-    const ReportOptions& options_;
-    const Answer& answer_;
-    const Profile& profile_;
-    analysis::ProfileTables tables_;
-    Measures all_;
-};
-
-ExitStatus report(const ReportOptions& options) {
-    auto answer = Answer::open(options);
-    if (!answer) return fail(answer.error());
-    Profile profile;
-    answer->run(profile);
+ExitStatus report(ReportOptions& options) {
+    auto view = open_profile(options);
+    if (!view) return fail(view.error());
+    analysis::Profile profile;
+    ShowProgress progress;
+    view->run(profile, &progress);
     auto out = Output::open(options.output, {options.capture});
     if (!out) return fail(out.error());
-    if (answer->quality().selected != 0) Report(options, *answer, profile).print(*out);
-    return answer->finish(options, *out, options.by != "thread");
+    options.layout.format = options.line_format();
+    if (view->quality().selected != 0) listing::print_profile(*out, *view, profile, options.layout);
+    return finish(*view, options, *out, options.layout.by != "thread");
 }
 
 }  // namespace
@@ -167,15 +34,15 @@ Run add_spe_report(const Command& spe) {
     auto options = std::make_shared<ReportOptions>();
     const Command command = spe.add("report");
     options->add_to(command);
-    command.option("--by", options->by);
+    command.option("--by", options->layout.by);
     const std::vector<std::string> keys = analysis::profile_sort_keys();
-    std::string list;
-    for (const std::string& key : keys) list += (list.empty() ? "" : ", ") + key;
-    command.add_option("--sort", options->sort, "Sort order of the rows, also shown as bars: " + list)
+    command
+        .add_option("--sort", options->layout.sort,
+                    fmt::format("Sort order of the rows, also shown as bars: {}", fmt::join(keys, ", ")))
         ->type_name("NAME")
         ->transform(one_of(keys))
         ->capture_default_str();
-    command.option("--limit", options->limit);
+    command.option("--limit", options->layout.limit);
     return [options] { return report(*options); };
 }
 

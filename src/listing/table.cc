@@ -1,4 +1,4 @@
-#include "table.h"
+#include "waymark/listing/table.h"
 
 #include <fmt/ranges.h>
 
@@ -6,12 +6,19 @@
 #include <array>
 #include <optional>
 
+#include "print.h"
+#include "table_json.h"
+#include "waymark/core/numbers.h"
 #include "waymark/core/short_name.h"
 
-namespace waymark::cli {
+namespace waymark::listing {
 
 namespace {
 
+using answers::Cell;
+using answers::Colour;
+using answers::Column;
+using answers::Table;
 using nlohmann::ordered_json;
 
 ordered_json to_json(const answers::Value& value) {
@@ -166,10 +173,6 @@ bool is_symbol_before(std::string_view name) {
 
 }  // namespace
 
-std::string json_text(const ordered_json& value) {
-    return value.dump(2, ' ', false, ordered_json::error_handler_t::replace);
-}
-
 ordered_json to_json(const Table& table) {
     ordered_json out = ordered_json::array();
     for (const auto& row : table.rows) out.push_back(to_json(table, row));
@@ -191,11 +194,14 @@ std::string rows_json(const ordered_json& head, const Table& rows, std::string_v
     return text + (rows.empty() ? "]\n}\n" : "\n  ]\n}\n");
 }
 
-void print_rows_json(Output& out, const ordered_json& head, const Table& rows) {
-    out.write(rows_json(head, rows, "rows"));
+std::string rows_json(const std::vector<std::pair<std::string, std::string>>& head, const Table& rows,
+                      std::string_view name) {
+    ordered_json members = ordered_json::object();
+    for (const auto& [key, text] : head) members[key] = text;
+    return rows_json(members, rows, name);
 }
 
-void print_text(Output& out, const Table& table, std::uint64_t limit, std::string_view indent, std::size_t widest) {
+void print_text(TextSink& out, const Table& table, std::uint64_t limit, std::string_view indent, std::size_t widest) {
     const auto& columns = table.columns;
     const auto& rows = table.rows;
     const std::size_t shown = limit == 0 ? rows.size() : std::min<std::size_t>(rows.size(), limit);
@@ -247,7 +253,7 @@ void print_text(Output& out, const Table& table, std::uint64_t limit, std::strin
             // Spaces are held back, so that no line ends in spaces.
             if (!columns[c].left()) gap += space;
             if (!cell.empty()) {
-                out.print("{}{}", gap, Coloured(cell, colour_of(c), colours));
+                print(out, "{}{}", gap, Coloured(cell, colour_of(c), colours));
                 gap.clear();
             }
             gap += (columns[c].left() ? space : "") + "  ";
@@ -259,18 +265,18 @@ void print_text(Output& out, const Table& table, std::uint64_t limit, std::strin
         line([&](std::size_t c) -> const std::string& { return texts[r][c]; },
              [&](std::size_t c) { return rows[r][c].colour; });
     if (shown != rows.size())
-        out.print("{}… and {} more; --limit 0 shows all\n", indent, counted(rows.size() - shown, "row"));
+        print(out, "{}… and {} more; --limit 0 shows all\n", indent, counted(rows.size() - shown, "row"));
     if (!left_out.empty())
         out.write(fmt::format("{}… no room for {}; {} all columns\n", indent, fmt::join(left_out, ", "),
                               widest == as_wide_as_the_terminal ? "a wider terminal and json show" : "--wide shows"));
     if (any_of_symbol_before)
-        out.print("{}+0x…? in a name: the symbol before code without a symbol of its own\n", indent);
+        print(out, "{}+0x…? in a name: the symbol before code without a symbol of its own\n", indent);
     if (any_shortened)
-        out.print("{}… in a name: shortened; {} show names whole\n", indent,
-                  widest == as_wide_as_the_terminal ? "a wider terminal and json" : "--wide, tsv and json");
+        print(out, "{}… in a name: shortened; {} show names whole\n", indent,
+              widest == as_wide_as_the_terminal ? "a wider terminal and json" : "--wide, tsv and json");
 }
 
-void print_tsv(Output& out, const Table& table) {
+void print_tsv(TextSink& out, const Table& table) {
     std::string text;
     bool first = true;
     const auto add = [&](const std::string& field) {
@@ -289,4 +295,4 @@ void print_tsv(Output& out, const Table& table) {
     }
 }
 
-}  // namespace waymark::cli
+}  // namespace waymark::listing
