@@ -4,34 +4,12 @@
 #include "../views.h"
 #include "input.h"
 #include "listing.h"
+#include "waymark/listing/verified.h"
 #include "waymark/verify/dpu.h"
 
 namespace waymark::cli {
 
 namespace {
-
-void print(const record::DpuCompared& c, Output& out) {
-    out.print("  {:<26} {:>20} {:>20}\n", "", "executed", "decoded");
-    for (const record::DpuFigure& sum : c.sums)
-        out.print("  {:<26} {:>20} {:>20}{}\n", sum.name, grouped(sum.executed), grouped(sum.decoded),
-                  sum.executed == sum.decoded ? "" : "  *");
-    for (const record::DpuFigure& d : c.differences)
-        out.print("  {}: executed {}, decoded {}\n", d.name, grouped(d.executed), grouped(d.decoded));
-    if (c.different > c.differences.size()) out.print("  … and {} more\n", grouped(c.different - c.differences.size()));
-    for (const std::string& note : c.notes) out.print("  {}\n", note);
-    const bool wrong = c.different != 0 || c.damaged;
-    if (c.compared == 0)
-        out.print("{}: there was nothing that could be compared\n", wrong ? "DIFFERENT" : "NOT COMPARED");
-    else
-        out.print("{}: {} compared{}{}\n",
-                  wrong     ? "DIFFERENT"
-                  : c.whole ? "equal"
-                            : "equal as far as the trace goes",
-                  counted(c.compared, "figure"),
-                  c.different == 0 ? std::string() : fmt::format(", {} differ", grouped(c.different)),
-                  c.counters_left_out == 0 ? std::string()
-                                           : fmt::format("; {} not compared", counted(c.counters_left_out, "counter")));
-}
 
 ExitStatus print_verified(const DpuInput& input, const record::DpuTruth& truth, Output& out) {
     const auto verified = verify::verify_dpu(input, truth);
@@ -48,7 +26,7 @@ ExitStatus print_verified(const DpuInput& input, const record::DpuTruth& truth, 
     const auto account = dpu_account_of(input);
     if (!account) return fail(account.error());
     print_account(out, *account);
-    print(compared, out);
+    listing::print_verified(out, compared);
     for (const std::string& warning : verified->warnings) say("warning", warning);
     if (verified->cut) return unreadable;
     if (compared.different != 0 || compared.damaged) return nothing;

@@ -14,17 +14,4 @@ Run add_fleet(const Command& app) {
 
 void add_job_folder(const Command& command, std::string& folder) { command.option("JOB", folder); }
 
-std::string elapsed_text(double seconds) {
-    const auto whole = static_cast<std::uint64_t>(seconds + 0.5);
-    if (whole < 100) return fmt::format("{} s", whole);
-    const std::uint64_t minutes = (whole + 30) / 60;
-    if (minutes < 100) return fmt::format("{} min", minutes);
-    return fmt::format("{} h {} min", grouped(minutes / 60), minutes % 60);
-}
-
-void print_some(Output& out, std::size_t all, std::size_t most, const std::function<void(std::size_t)>& print_one) {
-    for (std::size_t n = 0; n < all && n < most; ++n) print_one(n);
-    if (all > most) out.print("  … and {} more\n", grouped(all - most));
-}
-
 }  // namespace waymark::cli

@@ -59,10 +59,4 @@ void add_job_folder(const Command& command, std::string& folder);
 /// Merges a job, prints the outcome, writes it to the job's report, and returns the status.
 ExitStatus merge_and_report(const fleet::JobFolder& job, const std::string& output);
 
-/// A duration as text: `1 h 12 min`, `35 s`.
-[[nodiscard]] std::string elapsed_text(double seconds);
-
-/// Prints `, 3 times in all` and a bounded list: the first `most` of `all` lines, and how many more there are.
-void print_some(Output& out, std::size_t all, std::size_t most, const std::function<void(std::size_t)>& print_one);
-
 }  // namespace waymark::cli

@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "waymark/core/quote.h"
+#include "waymark/listing/job.h"
 
 namespace waymark::cli {
 
@@ -30,47 +31,12 @@ struct FleetPlanOptions {
     }
 };
 
-void print_summary(Output& out, const PlanSummary& s, const PlanRequest& request) {
-    const std::string trace = size_text(s.trace_bytes);
-    out.print("captures       {}, {} of trace", grouped(s.captures), trace);
-    if (s.machines != 0) out.print(", of {}", counted(s.machines, "machine"));
-    for (const auto& [unit, captures] : s.units)
-        if (!unit.empty()) out.print(", unit {}", unit);
-    out.print("\n");
-    if (s.known != 0) out.print("               {} are in the plan already\n", grouped(s.known));
-    if (s.repeated != 0) out.print("               {} named more than once\n", grouped(s.repeated));
-    out.print("builds         {} of programs and libraries; {} not found\n", grouped(s.builds),
-              s.missing.empty() ? "none" : grouped(s.missing.size()));
-    out.print("shards         {}; the longest takes about {}\n", grouped(s.shards), elapsed_text(s.longest));
-    out.print("time           about {} on one core, {} on {} (estimated; fleet status corrects it)\n",
-              elapsed_text(s.seconds), elapsed_text(s.elapsed), counted(request.cores, "core"));
-    out.print("disk           about {} for answers (estimated){}; the captures have {}\n", size_text(s.answers_bytes),
-              s.free_bytes ? fmt::format(", {} free", size_text(*s.free_bytes)) : "", size_text(s.bytes));
-    constexpr std::size_t most = 20;
-    if (!s.missing.empty()) {
-        out.print(
-            "\nnot found, so without names, and without code where only the file has it; give --symfs or "
-            "--debug-dir:\n");
-        print_some(out, s.missing.size(), most, [&](std::size_t n) {
-            const fleet::MissingFile& m = s.missing[n];
-            out.print("  {}{}: in {}, {} of trace{}\n", m.file.name,
-                      m.file.build_id.empty() ? "" : " (build ID " + m.file.build_id + ")",
-                      counted(m.captures, "capture"), size_text(m.trace_bytes),
-                      m.has_code ? "; its code is needed" : "");
-        });
-    }
-    if (!s.unreadable.empty()) {
-        out.print("\nin no shard, because they cannot be read:\n");
-        print_some(out, s.unreadable.size(), most, [&](std::size_t n) { out.print("  {}\n", s.unreadable[n].why); });
-    }
-}
-
 /// Code shared by both commands.
 ExitStatus finish(const Result<PlanSummary>& summary, const PlanRequest& request, const std::string& job) {
     if (!summary) return fail(summary.error());
     auto out = Output::open({});
     if (!out) return fail(out.error());
-    print_summary(*out, *summary, request);
+    listing::print_plan(*out, *summary, request.cores);
     if (out->close() != decoded) return unreadable;
     for (const std::string& folder : summary->barren) say("warning", folder + " contains no capture");
     if (summary->free_bytes && summary->answers_bytes > *summary->free_bytes)

@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "waymark/fleet/local.h"
 #include "waymark/fleet/status.h"
+#include "waymark/listing/job.h"
 
 namespace waymark::cli {
 
@@ -70,7 +71,7 @@ ExitStatus run_one_shard(const RunShardOptions& options) {
         for (const fleet::NotDecoded& n : *list) say("warning", about(n.what, n.why));
     say("note", fmt::format("shard {}{}: {}, {} of trace in {}", options.shard, outcome->was_done ? " was done" : "",
                             counted(receipt.captures, "capture"), size_text(receipt.trace_bytes),
-                            elapsed_text(receipt.seconds)));
+                            listing::elapsed_text(receipt.seconds)));
     return receipt.not_decoded.empty() && receipt.cut.empty() ? decoded : nothing;
 }
 
