@@ -1,5 +1,7 @@
 #include "waymark/answers/parts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <iterator>
@@ -13,6 +15,17 @@ namespace waymark::answers {
 std::uint64_t captures_in(const Answers& answers) {
     std::uint64_t out = answers.parts.empty() ? 1 : 0;
     for (const MergedPart& part : answers.parts) add_saturating(out, part.times);
+    return out;
+}
+
+std::vector<Finding> captures_added_again(const Answers& sum) {
+    std::vector<Finding> out;
+    for (const MergedPart& part : sum.parts)
+        if (part.times > 1)
+            out.push_back({Finding::Severity::note,
+                           fmt::format("capture {} ({} of trace) is in the sum {} times", part.capture,
+                                       counted(part.trace_bytes, "byte"), part.times),
+                           ""});
     return out;
 }
 

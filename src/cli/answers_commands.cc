@@ -12,6 +12,7 @@
 #include "commands.h"
 #include "trouble.h"
 #include "views.h"
+#include "waymark/answers/parts.h"
 #include "waymark/pipeline/builds.h"
 #include "waymark/pipeline/several.h"
 
@@ -106,6 +107,8 @@ Result<answers::Answers> answers_of_all(const AnswersOptions& options, const std
         },
         without_any);
     say_left_out(without_any);
+    if (answers)
+        for (const answers::Finding& f : answers::captures_added_again(*answers)) say("note", f.what);
     left_out.insert(left_out.end(), without_any.begin(), without_any.end());
     return answers;
 }

@@ -11,6 +11,7 @@
 #include "options.h"
 #include "unit_answers.h"
 #include "waymark/answers/answers.h"
+#include "waymark/answers/parts.h"
 #include "waymark/answers/sum.h"
 #include "waymark/core/quote.h"
 #include "waymark/pipeline/answers_file.h"
@@ -89,19 +90,12 @@ ExitStatus merge(MergeOptions options) {
     const Answers all = sum.take();
     const auto bytes = pipeline::write_answers_file(all, options.output, options.files);
     if (!bytes) return fail(bytes.error());
-    std::uint64_t captures = 0;
-    if (all.parts.empty()) captures = 1;
-    for (const answers::MergedPart& part : all.parts) {
-        captures += part.times;
-        if (part.times > 1)
-            say("note", fmt::format("capture {} ({} of trace) is in the sum {} times", part.capture,
-                                    counted(part.trace_bytes, "byte"), part.times));
-    }
+    for (const answers::Finding& f : answers::captures_added_again(all)) say("note", f.what);
     for (const answers::Finding& f : all.health)
         if (sum.is_new(f)) say(f.severity >= answers::Finding::Severity::warning ? "warning" : "note", f.what);
     if (options.output != "-")
         say("note", fmt::format("wrote {}, {}: {} in {}", options.output, counted(*bytes, "byte"),
-                                counted(captures, "capture"), counted(options.files.size(), "file")));
+                                counted(answers::captures_in(all), "capture"), counted(options.files.size(), "file")));
     return decoded;
 }
 

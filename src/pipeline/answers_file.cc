@@ -1,5 +1,7 @@
 #include "waymark/pipeline/answers_file.h"
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "waymark/analysis/dpu_ratios.h"
@@ -21,6 +23,7 @@ void finish_sum(answers::Answers& sum) {
     const bool of_several = answers::have_sets(sum.metrics);
     answers::scale_metrics(sum);
     if (of_several && sum.unit == "DPU") analysis::add_dpu_ratios(sum);
+    std::ranges::move(answers::captures_added_again(sum), std::back_inserter(sum.health));
 }
 
 Result<answers::Answers> read_summand(const std::string& path) {

@@ -99,8 +99,8 @@ Result<answers::Answers> answers_of_all(const std::vector<std::string>& captures
     } else {
         // A sum among the captures is no run: its figures cannot be compared with the figures of one.
         for (std::size_t i = 1; i < counters.size(); ++i) answers::merge(*all, counters[i]);
-        finish_sum(*all);
     }
+    finish_sum(*all);
     // A file that one capture needs is not unused.
     for (answers::Finding& f : all->health)
         if (!f.unused_file.empty() && unused[f.unused_file] < read_captures) f.unused_file.clear();

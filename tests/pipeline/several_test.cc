@@ -67,11 +67,26 @@ TEST_F(Several, WhatGivesNothingIsLeftOut) {
 
 TEST_F(Several, OneAfterTheOther) {
     captures_ = {{"a", capture_of("ETE")}, {"b", capture_of("ETE")}, {"c", capture_of("SPE")}};
+    for (auto& [name, capture] : captures_) capture.capture = name;
     const auto two = all({"a", "b"});
     ASSERT_TRUE(two.has_value());
     EXPECT_EQ(two->capture, "a and 1 more");
+    EXPECT_TRUE(two->health.empty());
     EXPECT_EQ(all({"a", "none"}).error().code, Errc::not_found);
     EXPECT_EQ(all({"a", "c"}).error().code, Errc::usage);
+}
+
+// Counts of a capture that was given twice are in the sum twice.
+TEST_F(Several, ACaptureThatIsAddedAgainIsNamed) {
+    captures_ = {{"a", capture_of("ETE")}, {"run", capture_of("DPU")}};
+    for (auto& [name, capture] : captures_) capture.capture = name;
+    for (const std::string name : {"a", "run"}) {
+        const auto twice = all({name, name});
+        ASSERT_TRUE(twice.has_value());
+        ASSERT_EQ(twice->health.size(), 1U);
+        EXPECT_EQ(twice->health[0].severity, Severity::note);
+        EXPECT_EQ(twice->health[0].what, "capture " + name + " (0 bytes of trace) is in the sum 2 times");
+    }
 }
 
 TEST_F(Several, WhatOneNeedsIsNotUnused) {

@@ -17,6 +17,8 @@ namespace waymark::answers {
 
 /// The number of captures in a sum; 1 for a single capture. A capture that was added twice counts twice.
 [[nodiscard]] std::uint64_t captures_in(const Answers& answers);
+/// A note about each capture that was added several times: its counts are in the sum as often.
+[[nodiscard]] std::vector<Finding> captures_added_again(const Answers& sum);
 
 /// Source files of answers, without duplicates.
 class SourceTable {

@@ -17,7 +17,8 @@ namespace waymark::pipeline {
 /// Reads an answers file to be added to others: captures that count different metrics stay apart. Errors: as above.
 [[nodiscard]] Result<answers::Answers> read_summand(const std::string& path);
 /// To be called after the last addition: gives captures that count different metrics one column for each metric
-/// (answers::scale_metrics), and a sum of DPU captures the ratios of the new figures.
+/// (answers::scale_metrics), and a sum of DPU captures the ratios of the new figures; notes captures that were added
+/// again.
 void finish_sum(answers::Answers& sum);
 /// Writes answers and returns the number of bytes. Errors: `usage`: the path is an input; `unreadable`: it cannot be
 /// written.
