@@ -421,6 +421,20 @@ TEST(DiffView, OnlyAnImageIsThatImageAlone) {
     EXPECT_EQ(compare(a, b, options)->chosen_before, 1196U);
 }
 
+TEST(DiffView, AnImageThatOneSideLacksIsNotCompared) {
+    const Answers app = named_program("one", "app", "a1", 20), tool = named_program("other", "tool", "b2", 20);
+    DiffOptions options;
+    const auto error = [&](const Answers& before, const Answers& after, const std::string& word) {
+        options.only = {word};
+        const auto view = compare(before, after, options);
+        return view ? said(view->view, bad) + said(view->view, warning) : view.error().message;
+    };
+    EXPECT_NE(error(app, tool, "app").find("other has no image called 'app'"), std::string::npos);
+    EXPECT_NE(error(app, tool, "app").find("It has: tool, libc.so."), std::string::npos);
+    EXPECT_NE(error(app, tool, "tool").find("one has no image called 'tool'"), std::string::npos);
+    EXPECT_NE(error(app, tool, "tool").find("It has: app, libc.so."), std::string::npos);
+}
+
 TEST(DiffView, CodeOfNoFileHasNoNames) {
     const Answers named = named_program("maps", "app", "a1", 20);
     Answers lost = capture_of("lost", {{"code_1.bin", "/tmp/code_1.bin", ""}},
@@ -891,6 +905,24 @@ TEST(CallView, LengthsOfSingleCalls) {
     EXPECT_EQ(column(calls_of(a, true, false), "length"), (Texts{"600", "84", "20", "10", "10"}));
     EXPECT_EQ(column(calls_of(a, false, true), "length"), (Texts{"600", "46", "15", "10", "6"}));
     EXPECT_EQ(column(calls_of(a, false, false), "length"), (Texts{"600", "30", "15", "10", "6"}));
+}
+
+TEST(CallView, SharesAreOfAllCallsThatAreTimed) {
+    Answers a = single_calls();
+    const View all = calls_of(a, true, true);
+    for (const std::size_t row : {0U, 1U, 4U}) {
+        const double length = std::stod(cell(all, row, "length").field());
+        EXPECT_NEAR(std::stod(cell(all, row, "share").field()), length / 740, 0.0001) << row;
+    }
+    a.timeline.resolution = 1500;
+    for (Slice& slice : a.timeline.slices) slice.merged = slice.function == 1 ? 3 : 1;
+    CallOptions options;
+    options.function = "f";
+    const auto none = call_view(a, options);
+    ASSERT_FALSE(none);
+    EXPECT_TRUE(none.error().message.ends_with(
+        "no single call of 'f' is on the timeline; calls shorter than 1,500 instructions are merged"))
+        << none.error().message;
 }
 
 /// Calls of these lengths, one after the other.
