@@ -416,6 +416,24 @@ TEST_F(Spaces, SegmentsOfAFileKeepTheirDistances) {
     EXPECT_EQ(modules.modules[2].address.value - modules.modules[1].address.value, 0x13000U);
 }
 
+TEST_F(Spaces, AFileOfWhichMoreIsMappedLaterIsLargerWhereThereIsRoom) {
+    PerfData d;
+    d.mappings = {mapping(1, 0x10000, 0x1000, "/a", 1), mapping(2, 0x50000, 0x3000, "/a", 1),
+                  mapping(1, 0x20000, 0x1000, "/b", 1), mapping(1, 0x21000, 0x1000, "/c", 1),
+                  mapping(2, 0x60000, 0x3000, "/b", 1)};
+    for (const std::uint32_t pid : {1U, 2U}) d.tasks.push_back(event(TaskEvent::Kind::comm, pid, nobody, 0));
+    make(std::move(d));
+    ASSERT_EQ(modules.modules.size(), 4U);
+    EXPECT_EQ(modules.modules[0].bytes, 0x3000U);
+    EXPECT_EQ(at(2, 0x52010, 0, 10), "/a+" + std::to_string(0x2010));
+    EXPECT_EQ(at(1, 0x10010, 0, 10), "/a+16");
+    // What is behind /b is taken, so its larger mapping is another module.
+    EXPECT_EQ(modules.modules[1].bytes, 0x1000U);
+    EXPECT_EQ(modules.modules[3].file, "/b");
+    EXPECT_EQ(modules.modules[3].bytes, 0x3000U);
+    EXPECT_EQ(at(2, 0x62010, 0, 10), "/b+" + std::to_string(0x2010));
+}
+
 TEST_F(Spaces, MapsAreThoseOfTheTime) {
     PerfData d;
     d.mappings = {mapping(1, 0x10000, 0x1000, "/old", 100), mapping(1, 0x10000, 0x1000, "/new", 200)};

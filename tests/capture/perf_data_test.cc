@@ -232,10 +232,14 @@ TEST(PerfData, ACutIsOneLoss) {
         EXPECT_EQ(got->losses[0].end.value, end);
         EXPECT_EQ(got->lost_bytes, end - got->losses[0].first.value);
         const std::string_view message = got->losses[0].message;
-        if (end + 1 == file.data_end)
+        if (end + 1 == file.data_end) {
             EXPECT_TRUE(message.starts_with("the file is cut: 1 byte of data is missing (")) << message;
-        if (got->lost_bytes == 1) EXPECT_TRUE(message.ends_with("; 1 byte, too few for a record")) << message;
-        if (got->lost_bytes == 7) EXPECT_TRUE(message.ends_with("; 7 bytes, too few for a record")) << message;
+        }
+        if (got->lost_bytes == 1) {
+            EXPECT_TRUE(message.ends_with("; 1 byte, too few for a record")) << message;
+        } else if (got->lost_bytes == 7) {
+            EXPECT_TRUE(message.ends_with("; 7 bytes, too few for a record")) << message;
+        }
     }
 }
 
@@ -315,6 +319,16 @@ TEST(Tasks, DoNotFollowAncestorsForEver) {
     Tasks tasks(data);
     EXPECT_EQ(tasks.thread(1, 10).name, "");
     EXPECT_EQ(tasks.mapping(1, {0}, 10), nullptr);
+}
+
+TEST(Tasks, OfSwitchesAtOneTimeTheLastOfTheFileCounts) {
+    PerfData data;
+    for (const std::uint32_t tid : {5U, 6U, 7U})
+        data.switches.push_back({.cpu = 0, .pid = tid, .tid = tid, .time = 100});
+    data.switches.push_back({.cpu = 0, .pid = 4, .tid = 4, .time = 50});
+    const Tasks tasks(data);
+    EXPECT_EQ(tasks.running(0, 99).tid, 4U);
+    EXPECT_EQ(tasks.running(0, 100).tid, 7U);
 }
 
 TEST(Tasks, InheritTheMapsOfAllAncestors) {

@@ -526,6 +526,10 @@ TEST(PerfCode, FunctionsOfBpfPrograms) {
     const std::vector<BpfFunction> all{
         {{0xffff1000}, {1, 2, 3, 4}, tag + "_count"}, {{0xffff2000}, {5, 6}, tag}, {{0xffff3000}, {7}, tag}};
     EXPECT_EQ(bpf_functions(feature), all);
+    // A program whose numbers of addresses and lengths differ has none; the next one is read.
+    Octets other = feature;
+    other[4 + 16 + 108] = 3;
+    EXPECT_EQ(bpf_functions(other), (std::vector<BpfFunction>{all[2]}));
     // Fields that the bytes have only in part are left out, wherever the bytes end.
     for (std::size_t bytes = 0; bytes < feature.size(); ++bytes) {
         const auto part = bpf_functions(Bytes(feature).first(bytes));

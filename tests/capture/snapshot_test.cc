@@ -500,6 +500,13 @@ const Wrong wrong_things[] = {
 INSTANTIATE_TEST_SUITE_P(Each, SnapshotProblem, testing::ValuesIn(wrong_things),
                          [](const auto& one) { return std::string(one.param.what); });
 
+TEST(Snapshot, ASourceOfTwoCoresIsThatOfTheFirst) {
+    const Capture capture = changed("s/trace.ini", "core_b=flow_b", "core_b=flow_a");
+    ASSERT_EQ(capture.sources.size(), 2U);
+    EXPECT_EQ(capture.sources[0].core, "core_a");
+    EXPECT_EQ(capture.sources[1].core, "");
+}
+
 TEST(Snapshot, NamesGivenTwice) {
     Texts files = example();
     replace(files.texts["s/core_b.ini"], "name=core_b", "name=core_a");

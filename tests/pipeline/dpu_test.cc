@@ -229,6 +229,14 @@ TEST(DpuTrace, TimesOfModules) {
     // Two lines more than the buffer has: the oldest 64 bytes are gone.
     c.lines_written = 6;
     EXPECT_EQ(times(128), (Times{{0, 0}, {0, 36}, {36, std::nullopt}}));
+    // Periods whose first lines are where the lines before them lead, round a ring of four; and one that is not.
+    c.periods = {{0x20000000, 0x00200085, {}, 0}, {0x20000040, 0x00200085, {}, 6}};
+    EXPECT_EQ(times(128), (Times{{0, 0}, {0, 36}, {36, std::nullopt}}));
+    c.periods[1].dp_tw = 0x20000060;
+    EXPECT_EQ(times(128), std::nullopt);
+    c.periods = {{0x20000000, 0x00200085, {}, 0}, {0x20000040, 0x00200085, {}, {}}};
+    EXPECT_EQ(times(128), std::nullopt);
+    c.periods.clear();
     // The last line of the dump, which is not the last line of the trace, is missing.
     for (capture::Register& r : c.registers)
         if (r.name == "DP_TW") r.value = 0x20000040;

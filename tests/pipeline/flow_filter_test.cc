@@ -166,6 +166,12 @@ TEST(FlowSelection, OfATimeLeavesOutPartsOfBuffers) {
     EXPECT_EQ(said(session, {.time = std::pair<std::uint64_t, std::uint64_t>(1, 2)}),
               "--time 0.000000001..0.000000002: there is no trace of that time. It goes from 0.000000100 to "
               "0.000000100");
+    session.capture.buffers = {buffer};
+    session.capture.buffers[0].parts.resize(1);
+    session.capture.buffers[0].parts[0].from = session.capture.buffers[0].parts[0].to = 0;
+    EXPECT_EQ(said(session, {.time = std::pair<std::uint64_t, std::uint64_t>(1, 2)}),
+              "--time 0.000000001..0.000000002: there is no trace of that time. It goes from 0.000000000 to "
+              "0.000000000");
     session.capture.buffers.clear();
     EXPECT_EQ(said(session, {.time = std::pair<std::uint64_t, std::uint64_t>(1, 2)}),
               "--time: the capture has no trace with a time");
