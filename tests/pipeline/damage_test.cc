@@ -241,6 +241,29 @@ TEST_F(SourceDamage, OfPackets) {
               "0x0 of buffer ETB"});
 }
 
+TEST_F(SourceDamage, HasAKind) {
+    const auto kind = [&](const flow::Troubles& troubles) { return damage_in(stream_, troubles, 0).at(0).kind; };
+    const flow::Trouble one{.times = 1, .bytes = 1, .amount = 1};
+    for (const auto& [reason, expected] : {std::pair(GapReason::reserved_header, Kind::lost_packets),
+                                           {GapReason::malformed_packet, Kind::lost_packets},
+                                           {GapReason::framing, Kind::cut_packets},
+                                           {GapReason::missing, Kind::cut_packets},
+                                           {GapReason::incomplete_packet, Kind::last_packet},
+                                           {GapReason::unsynchronised, Kind::unsynchronised}})
+        EXPECT_EQ(kind(gap(reason, one)), expected) << name(reason);
+    for (const auto& [member, expected] : {std::pair(&flow::Troubles::no_memory, Kind::no_image),
+                                           {&flow::Troubles::overflows, Kind::overflow},
+                                           {&flow::Troubles::unplaced, Kind::unplaced},
+                                           {&flow::Troubles::untraced, Kind::untraced},
+                                           {&flow::Troubles::uncommitted, Kind::uncommitted},
+                                           {&flow::Troubles::long_walks, Kind::no_branch}}) {
+        flow::Troubles troubles;
+        troubles.*member = one;
+        EXPECT_EQ(kind(troubles), expected);
+    }
+    EXPECT_EQ(kind(conflict(Conflict::vmid_missing, one)), Kind::contradiction);
+}
+
 TEST_F(SourceDamage, OfASourceThatFellSilent) {
     stream_.silent_from = Offset{40};
     stream_.bytes_of_others = 2000;
