@@ -15,7 +15,7 @@ void number(Octets& to, std::uint64_t value, unsigned bytes) {
     for (unsigned i = 0; i < bytes; ++i) to.push_back(static_cast<std::uint8_t>(value >> 8 * i));
 }
 
-constexpr std::uint64_t shared = 0x20000;  // where one sequence ends and another begins
+constexpr std::uint64_t meeting = 0x20000;  // where one sequence ends and another begins
 
 struct Head {
     unsigned version = 4;
@@ -54,23 +54,23 @@ Octets joined(std::initializer_list<Octets> all) {
     for (const Octets& one : all) append(out, one);
     return out;
 }
-/// A sequence whose code begins at `shared`, and one that begins `before` bytes earlier and gets there by `operations`.
-Octets begins_there() { return joined({set_address(shared), copy, {2, 8}, end_sequence}); }
+/// A sequence whose code begins at `meeting`, and one that begins `before` bytes earlier and gets there by `operations`.
+Octets begins_there() { return joined({set_address(meeting), copy, {2, 8}, end_sequence}); }
 Octets ends_there(const Octets& operations, std::uint64_t before) {
-    return joined({set_address(shared - before), copy, operations, copy, end_sequence});
+    return joined({set_address(meeting - before), copy, operations, copy, end_sequence});
 }
 
 TEST(LineRows, ARowWhereItsSequenceEndsHasNoCode) {
     const LineRows rows(table(joined({begins_there(), ends_there({2, 16}, 16)})), 0);
     EXPECT_FALSE(rows.empty());
-    EXPECT_TRUE(rows.shared(shared));
-    EXPECT_TRUE(rows.has_code(shared, 0, 2));
-    EXPECT_FALSE(rows.has_code(shared, 1, 2));
-    EXPECT_EQ(rows.last_with_code(shared, 2), 0U);
+    EXPECT_TRUE(rows.shared(meeting));
+    EXPECT_TRUE(rows.has_code(meeting, 0, 2));
+    EXPECT_FALSE(rows.has_code(meeting, 1, 2));
+    EXPECT_EQ(rows.last_with_code(meeting, 2), 0U);
     // The caller sees another number of rows.
-    EXPECT_TRUE(rows.has_code(shared, 1, 3));
-    EXPECT_EQ(rows.last_with_code(shared, 3), std::nullopt);
-    for (const std::uint64_t address : {shared - 16, shared + 8, shared + 1}) {
+    EXPECT_TRUE(rows.has_code(meeting, 1, 3));
+    EXPECT_EQ(rows.last_with_code(meeting, 3), std::nullopt);
+    for (const std::uint64_t address : {meeting - 16, meeting + 8, meeting + 1}) {
         EXPECT_FALSE(rows.shared(address));
         EXPECT_TRUE(rows.has_code(address, 0, 1));
         EXPECT_EQ(rows.last_with_code(address, 1), std::nullopt);
@@ -80,10 +80,10 @@ TEST(LineRows, ARowWhereItsSequenceEndsHasNoCode) {
 TEST(LineRows, TheLastRowMayBeTheOneWithCode) {
     const LineRows rows(table(joined({ends_there({2, 16}, 16), begins_there()})), 0);
     EXPECT_FALSE(rows.empty());
-    EXPECT_FALSE(rows.shared(shared));
-    EXPECT_FALSE(rows.has_code(shared, 0, 2));
-    EXPECT_TRUE(rows.has_code(shared, 1, 2));
-    EXPECT_EQ(rows.last_with_code(shared, 2), 1U);
+    EXPECT_FALSE(rows.shared(meeting));
+    EXPECT_FALSE(rows.has_code(meeting, 0, 2));
+    EXPECT_TRUE(rows.has_code(meeting, 1, 2));
+    EXPECT_EQ(rows.last_with_code(meeting, 2), 1U);
 }
 
 TEST(LineRows, AnAddressWithRowsOfOneKindIsNotKept) {
@@ -97,7 +97,7 @@ TEST(LineRows, AnAddressWithRowsOfOneKindIsNotKept) {
 TEST(LineRows, EachOperationAdvancesAsTheStandardSays) {
     const auto arrives = [](const Octets& operations, std::uint64_t bytes, Head head = {.least_bytes = 4}) {
         const Octets made = table(joined({begins_there(), ends_there(operations, bytes)}), head);
-        return LineRows(made, 0).shared(shared);
+        return LineRows(made, 0).shared(meeting);
     };
     EXPECT_TRUE(arrives({13 + 12 * 5 + 3}, 20)) << "special";
     EXPECT_TRUE(arrives({13 + 11, 2, 1}, 4)) << "a special one that advances the line alone";
@@ -106,8 +106,8 @@ TEST(LineRows, EachOperationAdvancesAsTheStandardSays) {
     EXPECT_TRUE(arrives({8}, 80)) << "const_add_pc";
     EXPECT_TRUE(arrives({9, 0x34, 0x12}, 0x1234)) << "fixed_advance_pc";
     EXPECT_TRUE(arrives({2, 1, 8, 9, 2, 0, 8, 13 + 12}, 4 + 80 + 2 + 80 + 4)) << "one after the other";
-    EXPECT_TRUE(arrives(set_address(shared), 100)) << "set_address";
-    EXPECT_TRUE(arrives(set_address(shared, 4), 100)) << "set_address of four bytes";
+    EXPECT_TRUE(arrives(set_address(meeting), 100)) << "set_address";
+    EXPECT_TRUE(arrives(set_address(meeting, 4), 100)) << "set_address of four bytes";
     // What changes other registers.
     for (const Octets& other : std::initializer_list<Octets>{{3, 0xff, 0x7f},
                                                              {4, 1},
@@ -134,7 +134,7 @@ TEST(LineRows, OfEachVersion) {
         for (const bool wide : {false, true}) {
             const Head head{.version = version, .wide = wide};
             const Octets made = table(joined({begins_there(), ends_there({2, 16}, 16)}), head);
-            EXPECT_EQ(LineRows(made, 0).shared(shared), version >= 2 && version <= 5) << version << wide;
+            EXPECT_EQ(LineRows(made, 0).shared(meeting), version >= 2 && version <= 5) << version << wide;
         }
     const Octets operations = joined({begins_there(), ends_there({2, 16}, 16)});
     EXPECT_TRUE(LineRows(table(operations, {.operations = 2}), 0).empty()) << "several operations of an instruction";
@@ -146,7 +146,7 @@ TEST(LineRows, OfOneTableAmongOthers) {
     const Octets with = table(joined({begins_there(), ends_there({2, 16}, 16)})), without = table(begins_there());
     const Octets section = joined({without, with, without});
     EXPECT_TRUE(LineRows(section, 0).empty());
-    EXPECT_TRUE(LineRows(section, without.size()).shared(shared));
+    EXPECT_TRUE(LineRows(section, without.size()).shared(meeting));
     EXPECT_TRUE(LineRows(section, without.size() + with.size()).empty());
     EXPECT_TRUE(LineRows(section, section.size()).empty());
     EXPECT_TRUE(LineRows(section, ~std::uint64_t{0}).empty());
