@@ -43,7 +43,7 @@ Octets table(const Octets& operations, const Head& head = {}) {
     return out;
 }
 
-const Octets copy{1}, end_sequence{0, 1, 1};
+const Octets add_row{1}, end_sequence{0, 1, 1};
 Octets set_address(std::uint64_t address, unsigned bytes = 8) {
     Octets out{0, static_cast<std::uint8_t>(bytes + 1), 2};
     number(out, address, bytes);
@@ -54,10 +54,11 @@ Octets joined(std::initializer_list<Octets> all) {
     for (const Octets& one : all) append(out, one);
     return out;
 }
-/// A sequence whose code begins at `meeting`, and one that begins `before` bytes earlier and gets there by `operations`.
-Octets begins_there() { return joined({set_address(meeting), copy, {2, 8}, end_sequence}); }
+/// A sequence whose code begins at `meeting`, and one that begins `before` bytes earlier and gets there by
+/// `operations`.
+Octets begins_there() { return joined({set_address(meeting), add_row, {2, 8}, end_sequence}); }
 Octets ends_there(const Octets& operations, std::uint64_t before) {
-    return joined({set_address(meeting - before), copy, operations, copy, end_sequence});
+    return joined({set_address(meeting - before), add_row, operations, add_row, end_sequence});
 }
 
 TEST(LineRows, ARowWhereItsSequenceEndsHasNoCode) {
