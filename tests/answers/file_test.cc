@@ -359,6 +359,29 @@ TEST(AnswersFile, IdentifiersAreChecked) {
     EXPECT_NE(wrong([](Answers& a) { a.capture = "p\0x"s; }).find("NUL"), std::string::npos);
 }
 
+TEST(AnswersFile, ParentsAreEarlierRows) {
+    const auto is_read = [](auto&& change) {
+        Answers a;
+        a.metrics.push_back({"n", "n"});
+        a.functions.resize(2);
+        a.calls = {{none, none, CallNode::Kind::root, 0, {}},
+                   {0, 0, CallNode::Kind::call, 1, {}},
+                   {1, 1, CallNode::Kind::call, 1, {}}};
+        a.inlined.resize(2);
+        a.timeline.tracks = {{"a", none}, {"b", 0}, {"c", none}};
+        change(a);
+        return why(written(a)).empty();
+    };
+    EXPECT_TRUE(is_read([](Answers&) {}));
+    EXPECT_FALSE(is_read([](Answers& a) { a.calls[1].parent = 1; })) << "its own parent";
+    EXPECT_FALSE(is_read([](Answers& a) { a.calls[1].parent = 2; }));
+    EXPECT_FALSE(is_read([](Answers& a) { a.calls[1].parent = none; })) << "a second root";
+    EXPECT_FALSE(is_read([](Answers& a) { a.calls[0].parent = 0; }));
+    EXPECT_FALSE(is_read([](Answers& a) { a.inlined[1].parent = 1; }));
+    EXPECT_TRUE(is_read([](Answers& a) { a.inlined[1].parent = 0; }));
+    EXPECT_FALSE(is_read([](Answers& a) { a.timeline.tracks[1].parent = 1; }));
+}
+
 TEST(AnswersFile, Document) {
     const std::string path = WAYMARK_SOURCE_DIR "/docs/answers-file.md";
     if (std::getenv("WM_UPDATE_APPROVED") != nullptr) std::ofstream(path) << answers_document();

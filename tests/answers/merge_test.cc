@@ -557,6 +557,22 @@ TEST(Merging, InlinedCallsKeepTheirPlaces) {
     EXPECT_EQ(sum.instructions[0].times, 10U);
 }
 
+TEST(Merging, ALinkageNameThatIsTheNameIsStoredOnce) {
+    const auto with = [](const char* linkage_name) {
+        Answers a;
+        a.metrics = {{"instructions", "instructions"}};
+        a.images = {{"program", {}, "aa"}};
+        a.functions.push_back({"outer", {}, 0, 0x1000, 64});
+        a.inlined = {{none, 0, "f", linkage_name, none, 12}};
+        a.instructions.push_back({.address = 0x1000, .function = 0, .times = 5, .inlined = 0});
+        return a;
+    };
+    const Answers sum = merged(with("f"), with(""));
+    ASSERT_EQ(sum.inlined.size(), 1U) << "one call";
+    EXPECT_EQ(sum.inlined[0].linkage_name.str(), "");
+    EXPECT_EQ(merged(with("_Z1fv"), with("_Z1fv")).inlined[0].linkage_name.str(), "_Z1fv");
+}
+
 // The scale is a metric that all captures count, wherever it stands.
 TEST(Merging, TheScaleIsAMetricOfAllCaptures) {
     const auto one = [](const char* capture, std::vector<Metric> metrics, const Costs& costs) {

@@ -1,11 +1,14 @@
 // Tables: cells for readers and programs, columns that are described once, views, and the document of their columns.
 #include "waymark/answers/views.h"
 
+#include "../../src/answers/diff_rows.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <set>
 #include <sstream>
@@ -783,6 +786,23 @@ TEST(Views, AGateOnCoverageNeedsToKnowAllThereIs) {
     EXPECT_EQ(said(view(), bad), "");
     options.strict = true;
     EXPECT_NE(said(view(), bad).find("of sort.elf is not known"), std::string::npos);
+    // A function that is chosen by its whole name is known if its symbol says where it ends.
+    options.only = {a.functions[0].name};
+    EXPECT_EQ(said(view(), bad), "");
+    a.functions[0].bytes = 0;
+    EXPECT_NE(said(view(), bad).find("of sort.elf is not known"), std::string::npos);
+    a.functions[0].bytes = 4;
+    a.functions[0].linkage_name.clear();
+    EXPECT_NE(said(view(), bad).find("of sort.elf is not known"), std::string::npos);
+}
+
+TEST(DiffView, DifferencesHaveASignAndDoNotWrap) {
+    constexpr auto most = std::numeric_limits<std::int64_t>::max();
+    EXPECT_EQ(difference(20, 5), 15);
+    EXPECT_EQ(difference(5, 20), -15);
+    EXPECT_EQ(difference(5, 5), 0);
+    EXPECT_EQ(difference(~std::uint64_t{0}, 0), most);
+    EXPECT_EQ(difference(0, ~std::uint64_t{0}), -most);
 }
 
 std::string_view type_text(const Column& column) {

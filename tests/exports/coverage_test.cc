@@ -1,8 +1,13 @@
 /// Coverage and profiles for compilers: lcov, Cobertura, AutoFDO, BOLT; read by their own tools if these are installed.
+#include "../../src/exports/coverage.h"
+
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <vector>
 
+#include "../../src/exports/look_up.h"
+#include "../../src/exports/timeline.h"
 #include "exports/some_answers.h"
 #include "exports/tools.h"
 #include "waymark/exports/autofdo.h"
@@ -50,6 +55,93 @@ TEST(Lcov, WhatWasNotObservedIsNamed) {
     EXPECT_NE(lcov().notes().find("1 direction of branches was not observed"), std::string::npos) << lcov().notes();
     const auto cobertura = written([&](ByteSink& sink) { return write_cobertura(answers, {}, sink); });
     EXPECT_NE(cobertura.text.find("<!-- conditions not observed: 22 -->"), std::string::npos);
+}
+
+TEST(Lcov, ABranchThatDidNotRunIsNamedByItsLine) {
+    auto answers = small_answers();
+    for (answers::Branch& b : answers.branches)
+        if (b.line == 22) {
+            b.taken = b.not_taken = 0;
+            b.seen_taken = b.seen_not_taken = answers::Seen::not_observed;
+        }
+    const auto out = written([&](ByteSink& sink) { return write_lcov(answers, {}, sink); });
+    EXPECT_EQ(out.text.find("branches not observed"), std::string::npos) << out.text;
+}
+
+TEST(Coverage, OfEachFunctionCountsItsOwnLines) {
+    const auto coverage = coverage_of(small_answers(), {});
+    ASSERT_TRUE(coverage) << coverage.error().message;
+    ASSERT_EQ(coverage->files.size(), 2U);
+    std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> lines;
+    for (const CoveredFunction& f : coverage->files[0].functions) lines[f.name] = {f.lines_hit, f.lines};
+    EXPECT_EQ(lines["main"], std::pair(std::uint64_t{3}, std::uint64_t{3}));
+    EXPECT_EQ(lines["_Z4sortPii"], std::pair(std::uint64_t{4}, std::uint64_t{5}));
+    EXPECT_EQ(lines["compare"], std::pair(std::uint64_t{3}, std::uint64_t{4}));
+}
+
+TEST(Coverage, HeadersOfLibrariesAreLeftOutUnlessTheirFolderIsNamed) {
+    auto answers = small_answers();
+    answers.sources[1].path = "/usr/include/c++/12/bits/stl_algo.h";
+    const auto files = [&](const CoveredSources& options) {
+        const auto coverage = coverage_of(answers, options);
+        if (!coverage) return coverage.error().message;
+        std::string out;
+        for (const CoveredFile& f : coverage->files) out += f.path + " ";
+        for (const std::string& header : coverage->headers) out += "without " + header;
+        return out;
+    };
+    EXPECT_EQ(files({}), "/src/sort.c without /usr/include/c++/12/bits/stl_algo.h");
+    EXPECT_EQ(files({.source_roots = {"/usr"}}), "/usr/include/c++/12/bits/stl_algo.h ");
+    EXPECT_EQ(files({.only = {"stl_algo.h"}}), "/usr/include/c++/12/bits/stl_algo.h ");
+    EXPECT_TRUE(
+        files({.source_roots = {"/elsewhere"}})
+            .starts_with("no source file is below /elsewhere; the program's are elsewhere, such as /src/sort.c:"));
+}
+
+TEST(Timelines, TimesAreNanoseconds) {
+    answers::TimeAxis axis;
+    axis.unit = "ticks";
+    axis.ticks_per_second = 3;
+    EXPECT_EQ(Nanoseconds(axis)(10), 3'333'333'333U);
+    axis.ticks_per_second = 1'000'000'000;
+    EXPECT_EQ(Nanoseconds(axis)(123'456'789'123), 123'456'789'123U);
+    axis.ticks_per_second = 0;
+    EXPECT_EQ(Nanoseconds(axis)(10), 10U);
+}
+
+TEST(Profiles, PathsOfManyFramesKeepBothEnds) {
+    answers::Answers a;
+    a.calls.resize(600);
+    for (answers::Index i = 0; i < a.calls.size(); ++i) a.calls[i].parent = i == 0 ? answers::none : i - 1;
+    CutPaths paths(a);
+    std::vector<answers::Index> nodes;
+    std::size_t omitted = 0;
+    const auto walk = [&](answers::Index node) {
+        nodes.clear();
+        omitted = 0;
+        paths.walk(
+            node, [&](answers::Index each) { nodes.push_back(each); },
+            [&](std::size_t frames) {
+                omitted = frames;
+                nodes.push_back(answers::none);
+            });
+    };
+    walk(2);
+    EXPECT_EQ(nodes, (std::vector<answers::Index>{2, 1, 0}));
+    walk(511);
+    EXPECT_EQ(nodes.size(), 512U);
+    EXPECT_EQ(nodes.back(), 0U);
+    EXPECT_EQ(omitted, 0U);
+    EXPECT_EQ(paths.note(), "");
+    walk(599);
+    ASSERT_EQ(nodes.size(), 512U) << "with the one that stands for those left out";
+    EXPECT_EQ(nodes.front(), 599U);
+    EXPECT_EQ(nodes[254], 345U);
+    EXPECT_EQ(nodes[255], answers::none);
+    EXPECT_EQ(nodes[256], 255U);
+    EXPECT_EQ(nodes.back(), 0U);
+    EXPECT_EQ(omitted, 600U - 511U);
+    EXPECT_NE(paths.note(), "");
 }
 
 TEST(Lcov, TheLineOfAFunctionMayHaveRunAsItsCodeMay) {

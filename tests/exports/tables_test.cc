@@ -173,12 +173,12 @@ TEST(Formats, TheDocumentHasEachWithItsViewer) {
 
 TEST(Metrics, ByNameOrPart) {
     const auto a = sampled_answers();
-    EXPECT_EQ(*find_metric(a, ""), 0U);
-    EXPECT_EQ(*find_metric(a, "latency cycles"), 1U);
-    EXPECT_EQ(*find_metric(a, "latency"), 1U);
-    ASSERT_FALSE(find_metric(a, "a"));
-    EXPECT_NE(find_metric(a, "x").error().message.find("samples, latency cycles"), std::string::npos);
-    EXPECT_FALSE(find_metric({}, ""));
+    EXPECT_EQ(*exports::find_metric(a, ""), 0U);
+    EXPECT_EQ(*exports::find_metric(a, "latency cycles"), 1U);
+    EXPECT_EQ(*exports::find_metric(a, "latency"), 1U);
+    ASSERT_FALSE(exports::find_metric(a, "a"));
+    EXPECT_NE(exports::find_metric(a, "x").error().message.find("samples, latency cycles"), std::string::npos);
+    EXPECT_FALSE(exports::find_metric({}, ""));
 }
 
 // ---- SQLite
