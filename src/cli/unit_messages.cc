@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "commands.h"
-#include "live_stream.h"
 #include "options.h"
 #include "selected_session.h"
 #include "terminal.h"
 #include "trouble.h"
 #include "waymark/answers/account.h"
 #include "waymark/capture/byte_stream.h"
+#include "waymark/capture/live_stream.h"
 #include "waymark/core/file_error.h"
 #include "waymark/core/utf8.h"
 #include "waymark/listing/messages.h"
@@ -155,10 +155,10 @@ pipeline::Report list_live(const pipeline::Session& session, const std::vector<c
         if (buffer.container != nullptr || buffer.files.size() != 1)
             return Error{Errc::usage,
                          fmt::format("buffer '{}': it is not a single file, and --follow reads only one", buffer.name)};
-        return follow_bytes(buffer.files.front(), {Following::over, [&] {
-                                                       messages.deliver_held();
-                                                       out.write_now();
-                                                   }});
+        return capture::follow_bytes(buffer.files.front(), {Following::over, [&] {
+                                                                messages.deliver_held();
+                                                                out.write_now();
+                                                            }});
     };
     pipeline::PieceReader reader(
         session, sources, [&](const pipeline::StreamInfo& stream) { return messages.of(stream); }, open, nullptr, true);
@@ -168,10 +168,10 @@ pipeline::Report list_live(const pipeline::Session& session, const std::vector<c
 
 /// Connects standard input to the server that `tcp:PORT` names. False if the capture's name has another form.
 Result<bool> connect_input(MessageOptions& options) {
-    WM_ASSIGN_OR_RETURN(const auto address, tcp_address(options.input.capture));
+    WM_ASSIGN_OR_RETURN(const auto address, capture::tcp_address(options.input.capture));
     if (!address) return false;
     if (!options.follow) return Error{Errc::usage, options.input.capture + ": a TCP port is read with --follow"};
-    WM_ASSIGN_OR_RETURN(const int descriptor, connect_to(*address));
+    WM_ASSIGN_OR_RETURN(const int descriptor, capture::connect_to(*address));
     if (::dup2(descriptor, STDIN_FILENO) < 0)
         return Error{Errc::unreadable, fmt::format("{}: {}", options.input.capture, reason(errno))};
     ::close(descriptor);

@@ -1,4 +1,4 @@
-#include "live_stream.h"
+#include "waymark/capture/live_stream.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,10 +15,10 @@
 
 #include "waymark/core/file_error.h"
 
-namespace waymark::cli {
+namespace waymark::capture {
 namespace {
 
-class LiveStream final : public capture::ByteStream {
+class LiveStream final : public ByteStream {
 public:
     LiveStream(int descriptor, bool grows, std::string name, LiveEvents events)
         : descriptor_(descriptor), grows_(grows), name_(std::move(name)), events_(std::move(events)) {}
@@ -66,7 +66,7 @@ private:
         pollfd one{descriptor_, POLLIN, 0};
         return ::poll(&one, 1, wait_milliseconds) > 0;
     }
-    [[nodiscard]] waymark::Status check_size() const {
+    [[nodiscard]] Status check_size() const {
         struct stat now {};
         if (::fstat(descriptor_, &now) != 0 || static_cast<std::uint64_t>(now.st_size) >= read_) return Nothing{};
         return Error{
@@ -85,7 +85,7 @@ private:
 
 }  // namespace
 
-Result<std::unique_ptr<capture::ByteStream>> follow_bytes(const std::filesystem::path& path, LiveEvents events) {
+Result<std::unique_ptr<ByteStream>> follow_bytes(const std::filesystem::path& path, LiveEvents events) {
     int descriptor = STDIN_FILENO;
     if (path != "-") {
         descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -95,7 +95,7 @@ Result<std::unique_ptr<capture::ByteStream>> follow_bytes(const std::filesystem:
     }
     struct stat status {};
     const bool regular = ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
-    return std::unique_ptr<capture::ByteStream>(std::make_unique<LiveStream>(
+    return std::unique_ptr<ByteStream>(std::make_unique<LiveStream>(
         descriptor, regular, path == "-" ? "standard input" : path.string(), std::move(events)));
 }
 
@@ -147,4 +147,4 @@ Result<int> connect_to(const TcpAddress& address) {
     return failed(reason(last));
 }
 
-}  // namespace waymark::cli
+}  // namespace waymark::capture
