@@ -218,7 +218,7 @@ Result<program::CounterWanted> counters_wanted(ProgramOptions& options) {
                 return Error{Errc::usage,
                              fmt::format("{} and --registers exclude each other with --unit dpu", option->get_name())};
     options.flow.buffer = options.buffer_bytes;
-    WM_RETURN_IF_ERROR(read_program_options(options.flow, options.dpu, wanted.options));
+    WM_RETURN_IF_ERROR(record::read_program_settings(options.flow, options.dpu, wanted.options));
     // Software asks for samples, and the EOnCE has its own program; both are not part of this one.
     wanted.options.sample_every = wanted.options.mode == dpu::TraceMode::sw_sample ? 1 : 0;
     wanted.options.watchpoints.push_back({5, Address{0}});

@@ -1,10 +1,9 @@
 /// `waymark record`: runs a program and writes the trace that a unit would have given.
-#include <fmt/ranges.h>
-
 #include <array>
 #include <csignal>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -20,11 +19,11 @@
 #include "trouble.h"
 #include "unit_program.h"
 #include "waymark/core/quote.h"
-#include "waymark/core/wire.h"
 #include "waymark/image/symbols.h"
 #include "waymark/pipeline/protocols.h"
 #include "waymark/record/flow_recording.h"
 #include "waymark/record/recorded_program.h"
+#include "waymark/record/recording_texts.h"
 #include "waymark/record_m/cortex_m.h"
 
 namespace waymark::cli {
@@ -50,54 +49,6 @@ struct RecordOptions {
     Option after_option;
     bool scatter_list = false;
 };
-
-/// The buffer of `--sink KIND[:BYTES]`, for a recording other than perf.data; nullopt without --sink.
-Result<std::optional<sink::PathSetup>> sink_of(const RecordOptions& options) {
-    const std::string& text = options.perf.to.sink;
-    if (text.empty()) {
-        if (options.after_option->count() != 0)
-            return Error{Errc::usage,
-                         "--stop-after-trigger is only for --sink, as in --sink tmc-etb --stop-after-trigger 1024"};
-        if (options.scatter_list) return Error{Errc::usage, "--scatter-list is only for --sink tmc-etr"};
-        return std::optional<sink::PathSetup>();
-    }
-    const std::size_t colon = text.find(':');
-    const std::string kind = text.substr(0, colon);
-    std::uint64_t number = 0;
-    if (colon != text.npos && !wire::scan_number(text.substr(colon + 1), number))
-        return Error{Errc::usage, fmt::format("--sink {}: expected {} after the colon, as in {}", text,
-                                              kind == "tpiu" ? "the number of pins" : "the size in bytes",
-                                              kind == "tpiu" ? "tpiu:4" : kind + ":4096")};
-    if (kind == "tpiu") {
-        constexpr unsigned usual_pins = 4, most_pins = 32;
-        if (options.after_option->count() != 0 || options.scatter_list)
-            return Error{Errc::usage,
-                         "--stop-after-trigger and --scatter-list are for trace buffers, not for --sink tpiu"};
-        sink::PathSetup port;
-        port.port_pins =
-            colon == text.npos ? usual_pins : static_cast<unsigned>(std::min<std::uint64_t>(number, most_pins + 1));
-        return std::optional(std::move(port));
-    }
-    std::vector<std::string_view> names;
-    std::optional<sink::SinkSetup> out;
-    for (const sink::SinkName& one : sink::sink_names()) {
-        names.push_back(one.name);
-        if (one.name == kind) out = sink::SinkSetup{.buffer = {.kind = one.kind}};
-    }
-    if (!out)
-        return Error{Errc::usage, fmt::format("--sink {}: there are {}, each with :BYTES or without, and tpiu, with "
-                                              ":PINS or without; etr and trbe go with --as perf only",
-                                              text, fmt::join(names, ", "))};
-    if (options.scatter_list && out->buffer.kind != sink::SinkKind::etr)
-        return Error{Errc::usage, fmt::format("--scatter-list is only for --sink tmc-etr, not for {}", kind)};
-    if (colon != text.npos) out->buffer.memory_bytes = number;
-    // The address of an ETR's memory does not matter here, but the setup needs one.
-    constexpr std::uint64_t somewhere = 0x80000000;
-    if (out->buffer.kind == sink::SinkKind::etr) out->buffer.base = somewhere;
-    if (options.after_option->count() != 0) out->after_trigger = options.after_trigger;
-    out->scatter_list = options.scatter_list;
-    return std::optional(sink::PathSetup{.buffer = std::move(out), .registers = {}});
-}
 
 /// Chooses the unit, and refuses options that are not valid for it.
 waymark::Status choose_unit(RecordOptions& options) {
@@ -223,7 +174,10 @@ ExitStatus run_record(RecordOptions options) {
     if (at_main) flow.start_at = "main";
     if (flow.unit.core.empty()) flow.unit.core = flow.units->defaults().core;
     if (!options.perf.chosen()) {
-        auto sink = sink_of(options);
+        auto sink =
+            record::read_sink(options.perf.to.sink,
+                              options.after_option->count() == 0 ? std::nullopt : std::optional(options.after_trigger),
+                              options.scatter_list);
         if (!sink) return fail(sink.error());
         flow.sink = *std::move(sink);
     }

@@ -7,10 +7,12 @@
 #include <string_view>
 #include <utility>
 
+#include "waymark/capture/text_file.h"
 #include "waymark/core/numbers.h"
 #include "waymark/image/memory_map.h"
 #include "waymark/record/recorded_program.h"
 #include "waymark/record/system_program.h"
+#include "waymark/spe/register_file.h"
 
 namespace waymark::record {
 
@@ -117,6 +119,33 @@ Result<QemuOptions> system_under_qemu(ProfilerOptions& to, const ProfiledProgram
 }
 
 }  // namespace
+
+Status set_system(const FlowRecording& common, ProfilerOptions& to) {
+    to.system = common.system;
+    if (!common.system) {
+        for (const auto& [given, name] : {std::pair{!common.machine.empty(), "--machine"},
+                                          {common.processors != 1, "--smp"},
+                                          {!common.registers.empty(), "--registers"}})
+            if (given) return Error{Errc::usage, fmt::format("{} with --unit spe is only for --system", name)};
+        return Nothing{};
+    }
+    if (!common.sysroot.empty())
+        return Error{Errc::usage, "--sysroot is for Linux programs; with --system there are no libraries"};
+    if (common.registers.empty()) return Nothing{};
+    WM_ASSIGN_OR_RETURN(const std::string text,
+                        capture::read_text_file(common.registers, capture::most_settings_bytes));
+    auto settings = spe::read_settings(text);
+    if (!settings)
+        return Error{settings.error().code,
+                     fmt::format("--registers {}: {}", common.registers, settings.error().message)};
+    if (!settings->unknown.empty())
+        return Error{Errc::usage,
+                     fmt::format("--registers {}: {} is not a register that profiling depends on; 'waymark "
+                                 "spe explain --help' names the registers",
+                                 common.registers, settings->unknown.front())};
+    to.registers = std::move(settings->settings);
+    return Nothing{};
+}
 
 Result<RecordOutcome> record_profile(ProfilerOptions to, const ProfiledProgram& program, const ShowRecording& show) {
     WM_RETURN_IF_ERROR(check(to));

@@ -27,20 +27,20 @@ void CortexMRecordOptions::add_to(const Command& command, std::vector<Option>& a
     };
     const auto add_mtb = [&](const Option& option) { of_mtb.push_back(add(option)); };
     const auto add_itm = [&](const Option& option) { of_itm.push_back(add(option)); };
-    add_mtb(command.option("--mtb-size", mtb_bytes));
+    add_mtb(command.option("--mtb-size", to.mtb_bytes));
     add_mtb(command.option("--mtb-watermark", mtb_watermark));
-    add_itm(command.option("--watch", watch));
-    add_itm(command.option("--pc-samples", sample_cycles));
+    add_itm(command.option("--watch", to.watch));
+    add_itm(command.option("--pc-samples", to.sample_cycles));
     add_itm(command.flag("--no-exceptions", no_exceptions));
     add_itm(command.flag("--no-timestamps", no_timestamps));
-    add_itm(command.option("--itm-ports", ports)->default_str("0xe0000000"));
-    of_stm.push_back(add(command.option("--stm-ports", stm_ports)->default_str("0x21000000")));
+    add_itm(command.option("--itm-ports", to.ports)->default_str("0xe0000000"));
+    of_stm.push_back(add(command.option("--stm-ports", to.stm_ports)->default_str("0x21000000")));
 }
 
 Result<record::RecordOutcome> run_record_cortex_m(const record::FlowRecording& common, const std::string& unit,
                                                   const CortexMRecordOptions& options,
                                                   const record::ShowRecording& show) {
-    record::CortexMRecording to;
+    record::CortexMRecording to = options.to;
     to.mtb = unit.find("mtb") != unit.npos;
     using Etm = record::CortexMRecording::Etm;
     to.etm = unit.starts_with("etmv3") ? Etm::v3 : unit.starts_with("etmv4") ? Etm::v4 : Etm::none;
@@ -60,12 +60,7 @@ Result<record::RecordOutcome> run_record_cortex_m(const record::FlowRecording& c
     to.start_at = common.start_at;
     to.stop_at = common.stop_at;
     to.limit = common.limit;
-    to.mtb_bytes = options.mtb_bytes;
     if (options.mtb_watermark != 0) to.mtb_watermark = options.mtb_watermark;
-    to.watch = options.watch;
-    to.sample_cycles = options.sample_cycles;
-    to.ports = options.ports;
-    to.stm_ports = options.stm_ports;
     to.exceptions = !options.no_exceptions;
     to.timestamps = !options.no_timestamps;
     return record::record_cortex_m(to, show);

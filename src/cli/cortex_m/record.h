@@ -19,10 +19,8 @@ struct CortexMRecordOptions {
     static constexpr std::array<const char*, 13> units{
         "mtb",       "itm",       "stm",           "mtb,itm",   "mtb,stm",   "itm,stm",      "mtb,itm,stm",
         "etmv3,itm", "etmv3,stm", "etmv3,itm,stm", "etmv4,itm", "etmv4,stm", "etmv4,itm,stm"};
-    std::uint64_t mtb_bytes = record::CortexMRecording{}.mtb_bytes, mtb_watermark = 0;
-    std::uint64_t sample_cycles = 0, ports = record::CortexMRecording{}.ports,
-                  stm_ports = record::CortexMRecording{}.stm_ports;
-    std::vector<std::string> watch;
+    record::CortexMRecording to;
+    std::uint64_t mtb_watermark = 0;
     bool no_exceptions = false, no_timestamps = false;
     std::vector<Option> of_mtb, of_itm, of_stm;
 

@@ -2,14 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-#include <utility>
-
 #include "../commands.h"
 #include "waymark/capture/text_file.h"
-#include "waymark/core/wire.h"
+#include "waymark/record/recording_texts.h"
 #include "waymark/record_spe/profile_recording.h"
-#include "waymark/spe/register_file.h"
 
 namespace waymark::cli {
 
@@ -22,43 +18,7 @@ waymark::Status read_machine(const SpeRecordOptions& options, record::MachineMod
         if (const auto status = record::set_from_json(model, text); !status)
             return Error{status.error().code, fmt::format("{}: {}", options.machine_file, status.error().message)};
     }
-    for (const std::string& text : options.machine) {
-        const auto equals = text.find('=');
-        std::uint64_t value = 0;
-        if (equals == text.npos || !wire::scan_number(text.substr(equals + 1), value))
-            return Error{Errc::usage, fmt::format("--machine-set {}: expected such as l2.kib=512", text)};
-        if (const auto status = record::set(model, text.substr(0, equals), value); !status)
-            return Error{status.error().code, fmt::format("--machine-set {}: {}", text, status.error().message)};
-    }
-    return Nothing{};
-}
-
-/// Sets what is for a system alone. Errors: `usage`, `unreadable`, `bad_format`.
-waymark::Status read_system(const record::FlowRecording& common, record::ProfilerOptions& to) {
-    to.system = common.system;
-    if (!common.system) {
-        for (const auto& [given, name] : {std::pair{!common.machine.empty(), "--machine"},
-                                          {common.processors != 1, "--smp"},
-                                          {!common.registers.empty(), "--registers"}})
-            if (given) return Error{Errc::usage, fmt::format("{} with --unit spe is only for --system", name)};
-        return Nothing{};
-    }
-    if (!common.sysroot.empty())
-        return Error{Errc::usage, "--sysroot is for Linux programs; with --system there are no libraries"};
-    if (common.registers.empty()) return Nothing{};
-    WM_ASSIGN_OR_RETURN(const std::string text,
-                        capture::read_text_file(common.registers, capture::most_settings_bytes));
-    auto settings = spe::read_settings(text);
-    if (!settings)
-        return Error{settings.error().code,
-                     fmt::format("--registers {}: {}", common.registers, settings.error().message)};
-    if (!settings->unknown.empty())
-        return Error{Errc::usage,
-                     fmt::format("--registers {}: {} is not a register that profiling depends on; 'waymark "
-                                 "spe explain --help' names the registers",
-                                 common.registers, settings->unknown.front())};
-    to.registers = std::move(settings->settings);
-    return Nothing{};
+    return record::set_numbers(model, options.machine, "--machine-set", "l2.kib=512");
 }
 
 }  // namespace
@@ -106,7 +66,7 @@ Result<record::RecordOutcome> run_record_spe(const record::FlowRecording& common
     to.seed = options.seed;
     to.info_version = options.info_version;
     to.limit_instructions = common.limit;
-    WM_RETURN_IF_ERROR(read_system(common, to));
+    WM_RETURN_IF_ERROR(record::set_system(common, to));
     return record::record_profile(to,
                                   {.sysroot = common.sysroot,
                                    .qemu_options = common.qemu_options,
