@@ -1,14 +1,12 @@
 /// `waymark spe explain`: why a Statistical Profiling unit takes samples or does not.
 #include <fmt/ranges.h>
 
-#include <filesystem>
 #include <map>
 #include <memory>
 
 #include "../options.h"
 #include "commands.h"
-#include "waymark/capture/text_file.h"
-#include "waymark/spe/explanation.h"
+#include "waymark/doctor/explain_arguments.h"
 
 namespace waymark::cli {
 
@@ -21,29 +19,8 @@ struct ExplainOptions {
     std::string format = "text", output;
 };
 
-Result<spe::ExplainInput> read(const ExplainOptions& options) {
-    spe::ExplainInput input;
-    for (const std::string& path : options.arguments) {
-        if (path.find('=') != path.npos) continue;
-        std::error_code none;
-        if (path != "-" && !std::filesystem::exists(path, none))
-            return Error{Errc::not_found, path +
-                                              ": there is no such file; a register is given as NAME=VALUE, and an "
-                                              "argument without a = is a file"};
-        WM_ASSIGN_OR_RETURN(const std::string text, capture::read_text_file(path, capture::most_settings_bytes));
-        WM_RETURN_IF_ERROR(input.add_file(path, text));
-    }
-    for (const auto& [name, value] : options.registers)
-        if (!value.empty()) WM_RETURN_IF_ERROR(input.add(name, value));
-    for (const std::string& argument : options.arguments)
-        if (const std::size_t equals = argument.find('='); equals != argument.npos)
-            WM_RETURN_IF_ERROR(input.add(argument.substr(0, equals), argument.substr(equals + 1)));
-    WM_RETURN_IF_ERROR(input.finish(options.unit));
-    return input;
-}
-
 ExitStatus explain(const ExplainOptions& options) {
-    const auto input = read(options);
+    const auto input = doctor::profiler_settings(options.arguments, options.registers, options.unit);
     if (!input) return fail(input.error());
     for (const std::string& note : input->notes()) say("note", note);
     const spe::Explanation explanation = input->explain();
