@@ -124,6 +124,8 @@ options_of() {
         ete-speculation-counts) echo --unit ete --speculation 8 --cycle-accurate ;;
         ete-speculation-cycles) echo "--unit ete --speculation 8 $cycles --cycle-threshold 256" ;;
         etmv4) echo --unit etmv4 ;;
+        etmv4-stack) echo --unit etmv4 --return-stack ;;
+        etmv4-cycles) echo "--unit etmv4 $cycles --cycle-threshold 256" ;;
         *)
             printf 'programs.sh: no setting %s\n' "$1" >&2
             return 1
@@ -131,7 +133,7 @@ options_of() {
     esac
 }
 programs=${PROGRAMS:-mix functions sqlite3 python lua cc1}
-settings=${SETTINGS:-ptm ptm-stack ptm-cycles ete ete-stack ete-cycles ete-speculation ete-speculation-counts ete-speculation-cycles etmv4}
+settings=${SETTINGS:-ptm ptm-stack ptm-cycles ete ete-stack ete-cycles ete-speculation ete-speculation-counts ete-speculation-cycles etmv4 etmv4-stack etmv4-cycles}
 
 for setting in $settings; do
     for program in $programs; do
