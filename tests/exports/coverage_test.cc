@@ -215,6 +215,14 @@ TEST(Cobertura, HasTheShapeOfItsDtd) {
     EXPECT_EQ(ran.status, 0) << ran.output;
     EXPECT_EQ(ran.output, "13 lines, 11 covered, 4 branches, 4 covered, 3 methods\n");
     EXPECT_NE(out.text.find("<!-- not observed: 25 -->"), std::string::npos);
+    EXPECT_NE(
+        out.text.find("            <line number=\"22\" hits=\"5\" branch=\"true\" condition-coverage=\"100% (2/2)\">\n"
+                      "              <conditions>\n"
+                      "                <condition number=\"0\" type=\"jump\" coverage=\"100%\"/>\n"
+                      "              </conditions>\n"
+                      "            </line>\n"),
+        std::string::npos)
+        << out.text;
     EXPECT_NE(out.notes().find("not observed"), std::string::npos);
     // Readers join a source and a name.
     EXPECT_NE(out.text.find("<source>/</source>"), std::string::npos) << out.text;

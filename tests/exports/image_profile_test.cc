@@ -12,6 +12,7 @@
 #include "exports/tools.h"
 #include "waymark/exports/bolt.h"
 #include "waymark/exports/branch_list.h"
+#include "waymark/exports/write.h"
 
 namespace waymark::exports {
 namespace {
@@ -174,6 +175,42 @@ TEST(ImageProfile, BranchList) {
                                       {"/bin/loop ab12cd34 11004 1", 2},
                                       {"/bin/loop ab12cd34 1100c 1", 1}}));
     }
+}
+
+TEST(ImageProfile, ABranchListSaysWhichImageIsTheKernel) {
+    Answers a = exact_answers();
+    a.images[0].name = "[kernel.kallsyms]_text";
+    const auto out = written([&](ByteSink& sink) { return write_branch_list(a, BranchListVersion::old, sink); });
+    std::map<std::string, std::uint64_t> types;
+    protozero::pbf_reader message(out.text);
+    while (message.next(2)) {
+        protozero::pbf_reader binary = message.get_message();
+        std::string path;
+        std::uint64_t type = 0;  // ELF_FILE; 1 is KERNEL
+        while (binary.next()) {
+            if (binary.tag() == 1)
+                path = binary.get_string();
+            else if (binary.tag() == 4)
+                type = static_cast<std::uint64_t>(binary.get_enum());
+            else
+                binary.skip();
+        }
+        types[path] = type;
+    }
+    EXPECT_EQ(types, (decltype(types){{"/bin/loop", 0}, {"/lib/libc.so", 1}}));
+}
+
+TEST(ImageProfile, AutofdoTextHasAddressesAsLoadedIfTheseAreWanted) {
+    const Format* const format = find_format("autofdo-text");
+    ASSERT_NE(format, nullptr);
+    Answers a = exact_answers();
+    a.images[1].segments[1].offset = 0x800;
+    const auto text = [&](const WriteOptions& options) {
+        return written([&](ByteSink& sink) { return write(*format, a, options, sink); }).text;
+    };
+    EXPECT_NE(text({}).find("\n800-808:1\n"), std::string::npos);
+    EXPECT_NE(text({.bolt_traces = true}).find("\n800-808:1\n"), std::string::npos);
+    EXPECT_NE(text({.autofdo_as_loaded = true}).find("\n1000-1008:1\n"), std::string::npos);
 }
 
 Bytes bytes_of(const std::string& text) { return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}; }
