@@ -30,6 +30,21 @@ TEST(A64System, ClassesOfExceptions) {
     EXPECT_EQ(a64_exception(4, 0x35, false), ExceptionClass::watchpoint);
 }
 
+TEST(A64System, EachRegisterIsWrittenByItself) {
+    A64State state;
+    state.state(at_el(2));
+    state.wrote(A64Register::scr_el3, std::uint64_t{1} << 34);  // E2H in HCR_EL2
+    state.wrote(A64Register::contextidr_el1, 7);
+    EXPECT_EQ(state.context().context_id, 7U);
+    state.wrote(A64Register::hcr_el2, std::uint64_t{1} << 34);
+    state.wrote(A64Register::contextidr_el1, 9);
+    EXPECT_EQ(state.context().context_id, 7U) << "that name is CONTEXTIDR_EL2 now";
+    state.wrote(A64Register::contextidr_el12, 8);
+    EXPECT_EQ(state.context().context_id, 8U);
+    state.wrote(A64Register::contextidr_el2, 6);
+    EXPECT_EQ(state.context().context_id, 8U);
+}
+
 TEST(A64System, SecurityStateBelowEl3IsThatOfScr) {
     A64State state;
     EXPECT_EQ(state.context().el, 3);

@@ -114,6 +114,7 @@ TEST(Modules, WhatWasNotUnmappedAfterAllIsThereAsBefore) {
     other.number = 8;
     modules.still_mapped(other);
     EXPECT_EQ(modules.at({0x1000}), b);
+    EXPECT_EQ(modules.map().modules.front().to, 20U) << "it stays replaced";
 }
 
 TEST(Modules, WhatRunsOnAfterItsEndWasToldLastedSoLong) {
