@@ -225,6 +225,31 @@ TEST_F(SpeAnswers, Health) {
 }
 
 /// Many short stays are merged, so that the number of slices stays within the limit and every stay is counted.
+TEST_F(SpeAnswers, WhatPerfLostIsSaid) {
+    SampleCapture capture = open(random_file(3, 10));
+    capture.data->lost_records = 5;
+    capture.data->loss_count = 2;
+    capture.data->lost_bytes = 700;
+    const Answers a = answers(capture);
+    EXPECT_TRUE(std::any_of(a.health.begin(), a.health.end(), [](const Finding& f) {
+        return f.what == "perf lost 5 records about threads and mappings: names may be wrong";
+    }));
+    GatheredSamples gathered({true, 64});
+    const Quality q = quality_of(capture, run_samples(capture, {}, gathered, 1, nullptr, 64));
+    EXPECT_EQ(q.lost_events, 5U);
+    EXPECT_EQ(q.container_losses, 2U);
+    EXPECT_EQ(q.container_lost_bytes, 700U);
+}
+
+TEST_F(SpeAnswers, AProgramIsNoCapture) {
+    const auto opened = [&](const std::string& bytes) { return open_samples(folder_.write("f", bytes)); };
+    EXPECT_FALSE(opened("\177ELF"));
+    EXPECT_NE(opened(std::string("\177ELF") + std::string(60, '\0')).error().message.find("is a program or library"),
+              std::string::npos);
+    ASSERT_TRUE(opened("\177EL"));
+    EXPECT_TRUE(opened("\177EL")->bare);
+}
+
 TEST_F(SpeAnswers, SlicesAreBounded) {
     SpeFile made;
     made.switches = 500;
