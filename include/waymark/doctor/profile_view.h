@@ -22,8 +22,8 @@ namespace waymark::doctor {
 struct ProfileViewOptions {
     CaptureInput input;      ///< the capture, folders of its files, and symbols of its kernel
     std::uint32_t midr = 0;  ///< SampleCapture::midr
-    std::vector<std::string> cpus, threads, functions;  ///< of the selected samples, as in --cpu; empty: all
-    bool mid_record = false;                            ///< streams may begin inside a record
+    std::vector<std::string> cpus{}, threads{}, functions{};  ///< of the selected samples, as in --cpu; empty: all
+    bool mid_record = false;                                  ///< streams may begin inside a record
     unsigned workers = 1;
 };
 
