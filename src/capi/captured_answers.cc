@@ -39,7 +39,10 @@ Result<Answers> of_samples(const wm_capture& capture, const pipeline::FlowAnswer
         return Error{Errc::usage,
                      "the option image: files of a profile are found by their recorded names; the option symfs names a "
                      "folder with copies of them"};
-    doctor::ProfileViewOptions profile{.input = capture.input, .midr = capture.midr, .workers = options.workers};
+    doctor::ProfileViewOptions profile;
+    profile.input = capture.input;
+    profile.midr = capture.midr;
+    profile.workers = options.workers;
     profile.input.kallsyms = capture.kallsyms;
     WM_ASSIGN_OR_RETURN(doctor::ProfileView view, doctor::ProfileView::open(profile));
     analysis::SampleAnswersOptions wanted;
