@@ -100,6 +100,20 @@ TEST(MessageAnswers, SamplesOfTheProgramCounter) {
                             [](const auto& row) { return row.reason == answers::AccountReason::sampled; }));
 }
 
+TEST(MessageAnswers, HandlersOnTheTimelineAreBounded) {
+    std::vector<Octets> packets;
+    for (unsigned i = 0; i < 3; ++i)  // exception 16 is entered and left, and the thread goes on
+        packets.insert(packets.end(), {{0x0e, 16, 0x10}, {0x0e, 16, 0x20}, {0x0e, 0, 0x30}});
+    const auto handlers = [&](std::size_t most) {
+        const answers::Answers a = itm(packets, {.timeline = true, .most_slices = most});
+        const bool full =
+            said(a).find("The timeline is full: 1 message, value or handler is not on it") != std::string::npos;
+        return std::pair(a.timeline.slices.size(), full);
+    };
+    EXPECT_EQ(handlers(3), std::pair(std::size_t{3}, false));
+    EXPECT_EQ(handlers(2), std::pair(std::size_t{2}, true));
+}
+
 TEST(MessageAnswers, OfChannelsAsManyAsTheTableHolds) {
     Octets bytes;
     stm::NibbleWriter out(bytes);
