@@ -177,6 +177,8 @@ TEST_F(SampleAnswers, KernelNamesFromKallsyms) {
     Program program(capture, {{}, kallsyms});
     EXPECT_EQ(program.function_text(program.find(1, 0xffff800008001010).function), "do_work");
     EXPECT_EQ(program.function_text(program.find(1, 0xffff800008001104).function), "after");
+    EXPECT_TRUE(program.file(program.find(1, 0xffff800008001010).file).symbols);
+    EXPECT_EQ(program.file(program.find(1, 0xffff800008001010).file).path, kallsyms.string());
 }
 
 TEST_F(SampleAnswers, Selections) {
