@@ -257,6 +257,41 @@ TEST(DpuAnswers, LoopsAndData) {
     EXPECT_EQ(table->rows.size(), 1U);
 }
 
+TEST(DpuAnswers, EachLossHasItsNumbers) {
+    using Kind = DpuFinding::Kind;
+    const auto only = [](const DpuSaid& said) {
+        const std::vector<DpuFinding> all = dpu_losses(said);
+        EXPECT_EQ(all.size(), 1U);
+        return all.empty() ? DpuFinding{} : all.front();
+    };
+    EXPECT_TRUE(dpu_losses({}).empty());
+    DpuSaid said;
+    said.totals.lost = 3;
+    EXPECT_EQ(only(said).kind, Kind::no_room);
+    EXPECT_TRUE(only(said).what.starts_with("3 entries found no room")) << only(said).what;
+    EXPECT_EQ(only(said).times, 1U);
+    EXPECT_EQ(only(said).records, 3U);
+    said = {};
+    said.totals.holds = 2;
+    EXPECT_EQ(only(said).kind, Kind::held);
+    EXPECT_TRUE(only(said).what.starts_with("tracing was held (TMPDIS) 2 times")) << only(said).what;
+    EXPECT_EQ(only(said).times, 2U);
+    said = {};
+    said.off_cycles = 500;
+    said.run_cycles = 12000;
+    EXPECT_EQ(only(said).kind, Kind::off);
+    EXPECT_TRUE(
+        only(said).what.starts_with("tracing was off (EN = 0) at an end of the run, for 500 of the run's 12,000 "
+                                    "cycles: events of that time are not "
+                                    "in the trace"))
+        << only(said).what;
+    EXPECT_EQ(only(said).times, 1U);
+    said.off_cycles.reset();
+    said.offs = 2;
+    EXPECT_TRUE(only(said).what.starts_with("tracing was off (EN = 0) 2 times: events")) << only(said).what;
+    EXPECT_EQ(only(said).times, 2U);
+}
+
 TEST(DpuAnswers, AdviceFitsTheCause) {
     const auto finding = [](const Answers& a, std::string_view what) -> const Finding& {
         const auto found = std::find_if(a.health.begin(), a.health.end(),
