@@ -771,6 +771,23 @@ TEST(Views, OwnCodeThatMayHaveRunBeforeMainFailsStrictCoverage) {
     EXPECT_EQ(fails(a), "");
 }
 
+TEST(Views, RowsOfCoverageKnowTheirSubject) {
+    const Answers a = support::small_answers();
+    for (const CoverageRow& row : coverage_counts(a, "file").rows) {
+        if (row.source == none) continue;
+        EXPECT_EQ(row.path, path_text(a, row.source));
+        EXPECT_EQ(row.image, none);
+    }
+    EXPECT_TRUE(std::ranges::any_of(coverage_counts(a, "file").rows, [](const auto& row) { return row.source == 0; }));
+    EXPECT_TRUE(std::ranges::any_of(coverage_counts(a, "file").rows, [](const auto& row) { return row.source == 1; }));
+    for (const CoverageRow& row : coverage_counts(a, "function").rows) {
+        ASSERT_LT(row.function, a.functions.size());
+        EXPECT_EQ(row.image, a.functions[row.function].image);
+        EXPECT_EQ(row.name, a.functions[row.function].name);
+    }
+    for (const CoverageRow& row : coverage_counts(a, "image").rows) EXPECT_EQ(row.source, none);
+}
+
 TEST(Views, AGateOnCoverageNeedsToKnowAllThereIs) {
     Answers a = support::small_answers();
     CoverageOptions options;
