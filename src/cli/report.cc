@@ -2,11 +2,9 @@
 #include "waymark/report/report.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "answers.h"
@@ -15,6 +13,7 @@
 #include "waymark/analysis/source_text.h"
 #include "waymark/answers/views.h"
 #include "waymark/core/numbers.h"
+#include "waymark/pipeline/report_notes.h"
 
 namespace waymark::cli {
 
@@ -35,50 +34,11 @@ struct ReportCommandOptions {
 /// Whether the trace may contain program flow in order, with or without a description.
 bool may_have_flow(open::Content content) { return content == open::Content::flow || content == open::Content::bytes; }
 
-/// Parses `A..B`, `A..`, `..B`: instruction numbers of each source.
-Result<analysis::FlowWindow> read_window(const std::string& text) {
-    const Error wrong{Errc::usage, fmt::format("--window takes FIRST..END in instructions of each source, such as "
-                                               "1000000..1500000, 1000000.. or ..500000; not '{}'",
-                                               text)};
-    const std::size_t dots = text.find("..");
-    if (dots == text.npos || text.size() == 2) return wrong;
-    analysis::FlowWindow out;
-    const std::string_view all = text;
-    for (const auto& [digits, into] :
-         {std::pair(all.substr(0, dots), &out.begin), std::pair(all.substr(dots + 2), &out.end)}) {
-        if (digits.empty()) continue;
-        const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), *into);
-        if (failure != std::errc{} || end != digits.data() + digits.size()) return wrong;
-    }
-    if (out.begin < out.end) return out;
-    return Error{Errc::usage, fmt::format("--window {}: it ends where it begins, or before", text)};
-}
-
-/// Notes what a report of a window shows. Errors: the window is empty.
-Status note_window(answers::Answers& answers, const analysis::FlowWindow& window) {
-    const std::string first = grouped(window.begin);
-    if (answers.timeline.slices.empty() && answers.timeline.marks.empty())
-        return Error{
-            Errc::not_found,
-            fmt::format("--window: no source of {} has a call on its timeline from instruction {} on{}",
-                        answers.capture, first,
-                        window.end == analysis::FlowWindow{}.end ? std::string()
-                                                                 : fmt::format(" up to {}", grouped(window.end)))};
-    answers.health.push_back(
-        {answers::Finding::Severity::note,
-         fmt::format("The timeline and the steps show a window of the run: each source from its instruction {} on{}. "
-                     "Figures without a range are about the whole capture.",
-                     first,
-                     window.end == analysis::FlowWindow{}.end ? std::string()
-                                                              : fmt::format(" up to {}", grouped(window.end)))});
-    return Nothing{};
-}
-
 ExitStatus report(const ReportCommandOptions& options) {
     if (const Status possible = check_page(options.most_megabytes); !possible) return fail(possible.error());
     analysis::FlowWindow window;
     if (!options.window.empty()) {
-        auto read = read_window(options.window);
+        auto read = pipeline::read_window(options.window);
         if (!read) return fail(read.error());
         window = *read;
     }
@@ -105,7 +65,8 @@ ExitStatus report(const ReportCommandOptions& options) {
     auto answers = answers_of(wanted);
     if (!answers) return fail_answers(answers.error(), {wanted.input.capture});
     if (how.is_window)
-        if (const Status shown = note_window(*answers, window); !shown) return fail_answers(shown.error(), {});
+        if (const Status shown = pipeline::note_window(*answers, window); !shown)
+            return fail_answers(shown.error(), {});
     if (!steps.streams.empty()) how.steps = &steps;
     if (!options.no_sources)
         if (const Status read = include_sources(*answers, wanted.input, options.source_roots); !read)
@@ -126,8 +87,8 @@ ExitStatus report(const ReportCommandOptions& options) {
         diff.emplace(std::move(*compared));
         how.against = &against.emplace(report::Against{*after, *diff});
     }
-    const bool no_code = is_of_flow(*answers) && answers->instructions.empty();
-    if (!no_code) note_missing_symbols(*answers);
+    const bool no_code = pipeline::is_of_flow(*answers) && answers->instructions.empty();
+    if (!no_code) pipeline::note_missing_symbols(*answers);
     // The page is complete before its first byte is written, so an older report is replaced as a whole or stays.
     ByteCollector page;
     const auto size = report::write_report(*answers, how, page);
@@ -159,30 +120,11 @@ ExitStatus report(const ReportCommandOptions& options) {
 
 }  // namespace
 
-bool is_of_flow(const answers::Answers& answers) {
-    const pipeline::Protocol* const protocol = pipeline::protocol_of_unit(answers.unit);
-    return protocol != nullptr && protocol->decodes_flow();
-}
-
 Status check_page(double most_megabytes) {
     if (!(most_megabytes >= 0.5 && most_megabytes <= 500))
         return Error{Errc::usage, fmt::format("--max-size takes megabytes from 0.5 to 500, not {}", most_megabytes)};
     if (report::built_in_page().empty()) return Error{Errc::usage, std::string(report::why_no_page())};
     return Nothing{};
-}
-
-void note_missing_symbols(answers::Answers& answers) {
-    using answers::Finding;
-    if (!is_of_flow(answers) ||
-        std::any_of(answers.functions.begin(), answers.functions.end(),
-                    [](const answers::Function& f) { return !f.linkage_name.empty() || f.line != 0; }))
-        return;
-    const auto after_worse = std::find_if(answers.health.begin(), answers.health.end(),
-                                          [](const Finding& f) { return f.severity < Finding::Severity::warning; });
-    answers.health.insert(
-        after_worse,
-        {Finding::Severity::note, "No symbols are known: functions are called by their addresses.",
-         "Give the program with --symbols FILE: it has names, and source lines if it has debug information."});
 }
 
 Status include_sources(answers::Answers& answers, const InputOptions& input, const std::vector<std::string>& roots) {

@@ -11,10 +11,6 @@ namespace waymark::cli {
 
 /// Whether a page can be made, of at most `most_megabytes` (`--max-size`). Errc::usage.
 [[nodiscard]] Status check_page(double most_megabytes);
-/// Whether the unit traces program flow, as opposed to samples or counters.
-[[nodiscard]] bool is_of_flow(const answers::Answers& answers);
-/// If functions have no names, notes how to get them.
-void note_missing_symbols(answers::Answers& answers);
 /// Adds the text of source files, and prints which were refused.
 [[nodiscard]] Status include_sources(answers::Answers& answers, const InputOptions& input,
                                      const std::vector<std::string>& roots);

@@ -16,6 +16,7 @@
 #include "trouble.h"
 #include "waymark/analysis/kallsyms.h"
 #include "waymark/pipeline/message_answers.h"
+#include "waymark/pipeline/report_notes.h"
 #include "waymark/report/report.h"
 #include "waymark/serve/pages.h"
 #include "waymark/serve/server.h"
@@ -141,7 +142,7 @@ ExitStatus run_server(const ServeCommandOptions& options) {
         if (!options.no_sources)
             if (const Status read = include_sources(answers, wanted.input, options.source_roots); !read)
                 say("warning", read.error().message);
-        if (!answers.instructions.empty()) note_missing_symbols(answers);
+        if (!answers.instructions.empty()) pipeline::note_missing_symbols(answers);
     };
 
     struct sigaction action {};
