@@ -19,7 +19,7 @@ using namespace answers;
 namespace {
 
 /// The value of each figure in each single run. Runs that are added up form a set each.
-Table table_of_runs(const Answers& sum, const MetricColumns& columns) {
+Table table_of_runs(const Answers& sum, const MetricColumns& columns, bool by_function) {
     Table out{"runs",
               "each figure in one run: the mean, least and most of those that counted it, and how far these lie apart, "
               "of the mean",
@@ -48,6 +48,10 @@ Table table_of_runs(const Answers& sum, const MetricColumns& columns) {
         if (n != 0) add(functions[sum.calls[n].function], sum.calls[n].self);
     }
     add_rows("all", all);
+    if (!by_function) {
+        out.note += "; functions are left out: not all runs show their costs";
+        return out;
+    }
     std::vector<std::pair<std::uint64_t, Index>> order;
     for (const auto& [function, costs] : functions) {
         std::uint64_t cost = 0;
@@ -71,6 +75,9 @@ Table table_of_runs(const Answers& sum, const MetricColumns& columns) {
 }  // namespace
 
 Answers merge_counter_runs(std::vector<Answers> runs) {
+    const bool divided_alike = std::all_of(runs.begin(), runs.end(), [&](const Answers& run) {
+        return not_known_of_functions(run) == not_known_of_functions(runs.front());
+    });
     // Each run becomes a set, so that merging keeps the runs apart.
     std::vector<Metric> order;
     std::vector<Table> tables;
@@ -94,7 +101,7 @@ Answers merge_counter_runs(std::vector<Answers> runs) {
     }
     Answers out = std::move(runs.front());
     for (std::size_t r = 1; r < runs.size(); ++r) merge(out, runs[r]);
-    tables.push_back(table_of_runs(out, metric_columns(out.metrics, order)));
+    tables.push_back(table_of_runs(out, metric_columns(out.metrics, order), divided_alike));
     out.tables = std::move(tables);
     scale_metrics(out, std::move(order));
     add_dpu_ratios(out);

@@ -38,7 +38,7 @@ Content content_of(std::optional<dpu::TraceMode> mode) {
 }
 
 std::string mode_only(const DpuSaid& said, std::string_view what, std::string_view modes) {
-    return fmt::format("{}: not recorded in mode {}; {}", what, said.mode_text, modes);
+    return fmt::format("{}: not recorded in mode {} ({})", what, said.mode_text, modes);
 }
 
 constexpr std::string_view flow_only = "record with --mode flow", changes_only = "record with --mode task or flow";

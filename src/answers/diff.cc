@@ -11,6 +11,7 @@
 #include "diff_rows.h"
 #include "waymark/answers/account_effects.h"
 #include "waymark/answers/costs.h"
+#include "waymark/answers/metric_sets.h"
 #include "waymark/answers/parts.h"
 #include "waymark/answers/sampled.h"
 #include "waymark/core/numbers.h"
@@ -96,6 +97,23 @@ Result<DiffView> compare(const Answers& before, const Answers& after, const Diff
             !clauses.empty())
             out.view.doubt(options.strict, fmt::format("of {} alone: {}: what ran there is missing in the comparison",
                                                        side->capture, fmt::join(clauses, "; ")));
+    if (what.exact && what.note != after.metrics[*other].note)
+        out.view.doubt(options.strict, fmt::format("{} are not counted alike on both sides (see below): figures may "
+                                                   "differ although the program did the same",
+                                                   what.name));
+    // What program flow lacks is in its account.
+    if (before.metrics.front().unit != "instructions")
+        for (const auto& [side, opposite] : {std::pair(&before, &after), std::pair(&after, &before)})
+            if (const std::string unknown = not_known_of_functions(*side);
+                !unknown.empty() && unknown != not_known_of_functions(*opposite))
+                out.view.doubt(options.strict, fmt::format("of {} alone, not known: {}", side->capture, unknown));
+    if (options.mean)
+        for (const Answers* side : {&before, &after})
+            if (has_reason(side->account, AccountReason::no_functions))
+                return Error{Errc::not_found,
+                             fmt::format("{} contains captures without functions, whose number is not known, so there "
+                                         "is no mean: merge files that were written without --only-ranges",
+                                         side->capture)};
     if (options.threshold_count && !what.exact)
         return Error{Errc::usage,
                      fmt::format("--threshold-count: how many {} there are depends on how long was recorded; "

@@ -112,7 +112,7 @@ DiffRows::DiffRows(const Answers& before, const Answers& after, const DiffOption
       names_(names),
       images_(images),
       metric_(before.metrics[metric_before]),
-      stretches_after_(after.metrics[metric_after].stretches) {
+      metric_after_(after.metrics[metric_after]) {
     const bool inclusive = options.by == "inclusive";
     gather(before, metric_before, inclusive, options.mean ? captures_in(before) : 1, names, images, true, rows_,
            sum_before_);
@@ -140,7 +140,7 @@ bool DiffRows::is_sure(const DiffChange& row) const {
     // Bursts are the unit of sampling, regardless of how much of a function each burst contains.
     if (metric_.stretches != 0) {
         const Interval a = wilson_95_of(row.before.cost, sum_before_.all, metric_.stretches);
-        const Interval b = wilson_95_of(row.after.cost, sum_after_.all, stretches_after_);
+        const Interval b = wilson_95_of(row.after.cost, sum_after_.all, metric_after_.stretches);
         return a.high < b.low || b.high < a.low;
     }
     // Intervals exist for numbers of samples. Sums of latencies have none, but they mean little with few samples.
@@ -211,7 +211,13 @@ void DiffRows::show(View& view) const {
         view.below = {
             "Sums of estimates grow with how long was recorded, so shares are compared, in points. Within noise:",
             "the 95 % intervals of both shares touch."};
-    if (!metric_.note.empty()) view.below.push_back(fmt::format("{}: {}", metric_.name, metric_.note));
+    if (metric_.note == metric_after_.note) {
+        if (!metric_.note.empty()) view.below.push_back(fmt::format("{}: {}", metric_.name, metric_.note));
+        return;
+    }
+    for (const auto& [side, metric] : {std::pair(&before_, &metric_), std::pair(&after_, &metric_after_)})
+        if (!metric->note.empty())
+            view.below.push_back(fmt::format("{} of {}: {}", metric->name, side->capture, metric->note));
 }
 
 Table DiffRows::table() const {

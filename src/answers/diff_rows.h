@@ -107,8 +107,7 @@ private:
     const DiffOptions& options_;
     const DiffNames& names_;
     const DiffImages& images_;
-    Metric metric_;
-    std::uint64_t stretches_after_;
+    Metric metric_, metric_after_;
     std::map<RowKey, DiffChange> rows_;
     std::vector<const Row*> order_;
     DiffSums sum_before_, sum_after_;

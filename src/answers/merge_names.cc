@@ -5,6 +5,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "merge_words.h"
 #include "waymark/answers/metric_sets.h"
 #include "waymark/answers/only.h"
 #include "waymark/answers/parts.h"
@@ -78,7 +79,12 @@ void MergedNames::add_metrics(const Answers& a, RowMover::Maps& maps) {
         } else {
             at->exact &= m.exact;
             take_sum(at->stretches, m.stretches);
-            take_text(at->note, m.note);
+            // A note that differs between captures is true for some: all notes are kept.
+            if (at->note != m.note) {
+                std::set<std::string> notes = clauses_of(at->note);
+                notes.merge(clauses_of(m.note));
+                at->note = joined_clauses(notes);
+            }
             take_sum(at->captures, m.captures);
         }
         const auto place = static_cast<std::size_t>(at - metrics_.begin());

@@ -47,6 +47,8 @@ bool whole_number(const std::string& text, std::uint64_t& value) {
     return error == std::errc{} && end == text.data() + text.size();
 }
 
+}  // namespace
+
 std::set<std::string> clauses_of(const std::string& text) {
     std::set<std::string> found;
     for (std::size_t at = 0; at < text.size();) {
@@ -61,8 +63,6 @@ std::string joined_clauses(const std::set<std::string>& list) {
     for (const std::string& c : list) text += (text.empty() ? "" : "; ") + c;
     return text;
 }
-
-}  // namespace
 
 void MergedWords::add(const Answers& a) {
     if (!has_only_ranges(a)) (a.calls.empty() ? some_without_calls_ : some_with_calls_) = true;

@@ -13,6 +13,10 @@
 
 namespace waymark::answers {
 
+/// The clauses of a text that separates them by semicolons.
+[[nodiscard]] std::set<std::string> clauses_of(const std::string& text);
+[[nodiscard]] std::string joined_clauses(const std::set<std::string>& clauses);
+
 class MergedWords {
 public:
     void add(const Answers& a);

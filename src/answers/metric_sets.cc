@@ -149,6 +149,12 @@ std::string_view without_counter(std::string_view name) {
     return counter ? name.substr(3) : name;
 }
 
+std::string not_known_of_functions(const Answers& answers) {
+    for (const Trust& t : answers.trust)
+        if (t.view == "functions") return t.not_known;
+    return {};
+}
+
 std::string metric_set(const std::vector<Metric>& metrics) {
     std::vector<std::string> names;
     for (const Metric& m : metrics) names.push_back(fmt::format("{} ({})", m.name, m.unit));

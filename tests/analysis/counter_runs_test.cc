@@ -89,6 +89,18 @@ TEST(CounterRuns, EventsOfSomeRunsAreScaledToAll) {
     EXPECT_EQ(fields(ratios->rows[1]), (std::vector<std::string>{"a", "0.09090909090909091"}));
 }
 
+TEST(CounterRuns, FunctionsThatOneRunDoesNotDivideHaveNoSpread) {
+    Answers tasks = counter_run("tasks", {"CYCLES"}, {{"task", {110}}});
+    tasks.trust.push_back({"functions", {}, {}, "the cost of functions"});
+    const Answers functions = counter_run("functions", {"CYCLES"}, {{"main", {90}}});
+    const Answers all = merge_counter_runs({functions, tasks});
+    const Table* const runs = table_of(all, "runs");
+    ASSERT_NE(runs, nullptr);
+    ASSERT_EQ(runs->rows.size(), 1U);
+    EXPECT_EQ(fields(runs->rows[0]), (std::vector<std::string>{"all", "CYCLES", "2", "100", "90", "110", "20.00"}));
+    EXPECT_NE(runs->note.find("functions are left out"), std::string::npos);
+}
+
 // Equal runs are just added up; if one run counts an event twice, the other run's event counts.
 TEST(CounterRuns, TheSameEventsAddUp) {
     const Answers all = merge_counter_runs({counter_run("one", {"A0 CYCLES", "B0 CYCLES"}, {{"a", {10, 10}}}),

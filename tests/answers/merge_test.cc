@@ -380,6 +380,25 @@ TEST(Merging, CostsOfInlinedCodeAddUpToAll) {
 
 // Captures with and without a metric: the sum keeps the two sets apart, in any order, and states which captures count
 // the metric.
+TEST(Merging, NotesOfAllMetricsStay) {
+    const auto one = [](std::string note) {
+        Answers a;
+        a.capture = note;
+        a.unit = "SPE";
+        a.metrics = {{"samples", "samples", false, std::move(note)}};
+        return a;
+    };
+    const auto note_of = [](Answers sum, const std::vector<Answers>& others) {
+        for (const Answers& other : others) merge(sum, other);
+        return sum.metrics.at(0).note;
+    };
+    const Answers often = one("a sample represents 256"), seldom = one("a sample represents 512"), silent = one("");
+    EXPECT_EQ(note_of(often, {often}), often.metrics[0].note);
+    const std::string both = "a sample represents 256; a sample represents 512";
+    EXPECT_EQ(note_of(often, {seldom}), both);
+    EXPECT_EQ(note_of(seldom, {often, silent, seldom}), both);
+}
+
 TEST(Merging, WhatOnlySomeCountIsScaledAndSaysSo) {
     const auto one = [](const char* capture, std::vector<Metric> metrics, const std::vector<Costs>& costs) {
         Answers a;

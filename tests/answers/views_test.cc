@@ -1379,6 +1379,53 @@ TEST(DiffView, SumsOfMoreCapturesAreNotMeans) {
     EXPECT_EQ(said(of_means, bad), "");
 }
 
+TEST(DiffView, AMeanNeedsTheNumberOfCapturesWithFunctions) {
+    const Answers before = named_program("old", "app", "a1", 20);
+    Answers after = before;
+    after.capture = "new";
+    after.parts = {{"one", 1, 0}, {"ranges", 1, 0}};
+    after.account.push_back({.reason = AccountReason::no_functions, .instructions = 1196});
+    DiffOptions options;
+    EXPECT_TRUE(compare(before, after, options));
+    options.mean = true;
+    const auto mean = compare(before, after, options);
+    ASSERT_FALSE(mean);
+    EXPECT_TRUE(mean.error().message.starts_with("new contains captures without functions")) << mean.error().message;
+    EXPECT_FALSE(compare(after, before, options));
+}
+
+TEST(DiffView, FiguresThatWereNotCountedAlikeAreDoubted) {
+    Answers before = named_program("old", "app", "a1", 20), after = named_program("new", "app", "a1", 20);
+    before.metrics[0].note = after.metrics[0].note = "at least 4";
+    DiffOptions options;
+    const View alike = compare(before, after, options)->view;
+    EXPECT_EQ(said(alike, Finding::Severity::warning), "");
+    EXPECT_EQ(alike.below.front(), "instructions: at least 4");
+    after.metrics[0].note = "at least 256";
+    const View other = compare(before, after, options)->view;
+    EXPECT_NE(said(other, Finding::Severity::warning).find("not counted alike"), std::string::npos);
+    ASSERT_GE(other.below.size(), 2U);
+    EXPECT_EQ(other.below[0], "instructions of old: at least 4");
+    EXPECT_EQ(other.below[1], "instructions of new: at least 256");
+    options.strict = true;
+    EXPECT_NE(said(compare(before, after, options)->view, bad).find("not counted alike"), std::string::npos);
+}
+
+TEST(DiffView, CountersThatOneSideDividesByTasksAreDoubted) {
+    Answers before = named_program("old", "app", "a1", 20), after = named_program("new", "app", "a1", 20);
+    for (Answers* const side : {&before, &after}) side->metrics = {{"CYCLES", "cycles"}};
+    before.trust = {{"functions", "all", "", ""}};
+    after.trust = {{"functions", "", "", "the cost of functions"}};
+    DiffOptions options;
+    EXPECT_EQ(said(compare(before, before, options)->view, Finding::Severity::warning), "");
+    EXPECT_EQ(said(compare(after, after, options)->view, Finding::Severity::warning), "");
+    const std::string unknown = "of new alone, not known: the cost of functions";
+    EXPECT_EQ(said(compare(before, after, options)->view, Finding::Severity::warning), unknown + "\n");
+    EXPECT_EQ(said(compare(after, before, options)->view, Finding::Severity::warning), unknown + "\n");
+    options.strict = true;
+    EXPECT_EQ(said(compare(before, after, options)->view, bad), unknown + " (--strict)\n");
+}
+
 TEST(DiffView, SamplesTellWhereTheirIntervalsAreApart) {
     const auto samples = [](std::uint64_t first, std::uint64_t second) {
         Answers a = capture_of("c", {{"app", "/tmp/app", "a1"}}, {{"f", "f", 0, first}, {"g", "g", 0, second}});

@@ -46,4 +46,8 @@ void scale_metrics(Answers& answers, std::vector<Metric> order = {});
 /// one event.
 [[nodiscard]] std::string_view without_counter(std::string_view name);
 
+/// What a capture does not state of the costs of functions (Trust::not_known); empty: nothing. Captures whose sentences
+/// differ do not divide their costs alike.
+[[nodiscard]] std::string not_known_of_functions(const Answers& answers);
+
 }  // namespace waymark::answers
