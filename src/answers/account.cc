@@ -123,8 +123,8 @@ constexpr std::array<AccountRule, account_reasons> rules{{
     doubt(Reason::no_context, "stretch whose process is uncertain", "stretches whose process is uncertain",
           "the trace does not carry which process or thread ran"),
     gap(Reason::no_functions, Hides::anything, "captures without functions", "",
-        "a merged file has only ranges and branches (`answers --only-ranges`), so functions, lines and calls of the "
-        "sum lack what ran there; ranges, exceptions and levels do not"),
+        "a merged file has only ranges and branches (`answers --only-ranges`), so functions, lines, calls and levels "
+        "of the sum lack what ran there; ranges and exceptions do not"),
 }};
 
 constexpr bool in_order() {

@@ -6,8 +6,10 @@
 
 #include "columns.h"
 #include "level_view.h"
+#include "waymark/answers/account_effects.h"
 #include "waymark/answers/costs.h"
 #include "waymark/answers/meanings.h"
+#include "waymark/answers/parts.h"
 #include "waymark/answers/sampled.h"
 
 namespace waymark::answers {
@@ -22,11 +24,13 @@ Result<View> level_view(const Answers& answers, const ProfileOptions& options, s
     if (!options.only.empty() || options.code != CodeKind::system)
         return Error{Errc::usage, "--by level covers all code that ran: leave out --only and --code"};
     if (answers.levels.empty())
-        return Error{Errc::not_found, fmt::format("{}: {}", answers.capture,
-                                                  of_messages(answers)    ? "messages are not counted by level"
-                                                  : of_samples(answers)   ? "samples are not counted by level"
-                                                  : answers.unit == "DPU" ? "counters do not record levels"
-                                                                          : "no context is in the trace")};
+        return Error{Errc::not_found,
+                     fmt::format("{}: {}", answers.capture,
+                                 of_messages(answers)       ? "messages are not counted by level"
+                                 : of_samples(answers)      ? "samples are not counted by level"
+                                 : answers.unit == "DPU"    ? "counters do not record levels"
+                                 : has_only_ranges(answers) ? "a file with only ranges (--only-ranges) has no levels"
+                                                            : "no context is in the trace")};
     std::vector<const LevelRow*> rows;
     std::uint64_t all = 0;
     const auto cost = [metric](const LevelRow& l) { return cost_of(l.costs, metric); };
@@ -60,6 +64,9 @@ Result<View> level_view(const Answers& answers, const ProfileOptions& options, s
     view.table.title = fmt::format("per exception level and security state: {}", costs_name(answers.metrics[metric]));
     for (const Metric& m : answers.metrics)
         if (std::string note = metric_note(answers, m.name); !note.empty()) view.below.push_back(std::move(note));
+    if (std::string note = counts_note(answers.account);
+        !note.empty() && (answers.metrics[metric].exact || answers.metrics[metric].stretches != 0))
+        view.below.push_back(std::move(note));
     if (!known) view.remark(Finding::Severity::note, not_sorted(options.sort, "not known by level", "self"));
     return view;
 }

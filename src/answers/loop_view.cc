@@ -208,7 +208,10 @@ Result<View> exception_view(const Answers& answers, const ViewOptions& options) 
     view.table = columns.table(rows);
     if (std::string note = metric_note(answers, unit); timed && !note.empty()) view.below.push_back(std::move(note));
     view.table.title = timed ? fmt::format("exceptions: from entry to return, in {}", unit) : "exceptions";
-    if (std::string note = counts_note(answers.account); !note.empty()) view.below.push_back(std::move(note));
+    // Captures without functions have their exceptions.
+    Account account = answers.account;
+    std::erase_if(account, [](const AccountRow& row) { return row.reason == AccountReason::no_functions; });
+    if (std::string note = counts_note(account); !note.empty()) view.below.push_back(std::move(note));
     return view;
 }
 

@@ -57,9 +57,10 @@ Result<Answers> answers_of_file(const AnswersOptions& options) {
     if (answers::has_only_ranges(a) && !options.ranges && (options.calls || options.instructions || options.timeline)) {
         Error lacks{
             Errc::not_found,
-            fmt::format("{} was written with --only-ranges: it has the tables of compiler profiles, exceptions and "
-                        "levels, but no functions, branches or timeline; write it again without --only-ranges",
-                        options.input.capture)};
+            fmt::format(
+                "{} was written with --only-ranges: it has the tables of compiler profiles and "
+                "exceptions, but no functions, branches, levels or timeline; write it again without --only-ranges",
+                options.input.capture)};
         if (options.instructions || options.timeline) return lacks;
         say("warning", lacks.message);
     }

@@ -3,6 +3,8 @@
 
 #include "../../src/answers/diff_rows.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -1305,6 +1307,32 @@ TEST(Views, LevelsAreSortedAsAskedFor) {
     options.by = "level";
     options.metric = "cycles";
     EXPECT_EQ(levels(), others);
+}
+
+TEST(Views, LevelsAndExceptionsSayWhatTheirCountsAreOf) {
+    Answers a = support::small_answers();
+    a.levels = {{"Secure", "EL3", "AArch64", 2, {75, 1}}};
+    a.exceptions = {{.name = "interrupt", .times = 2}};
+    a.account = {{.reason = AccountReason::decoded, .instructions = 9}};
+    ProfileOptions options;
+    options.by = "level";
+    const auto below = [](const View& view) { return fmt::format("{}", fmt::join(view.below, "\n")); };
+    const auto levels = [&] { return below(profile_view(a, options).value()); };
+    const auto exceptions = [&] { return below(exception_view(a, {}).value()); };
+    EXPECT_EQ(levels().find("counts are"), std::string::npos);
+    a.account.push_back({.reason = AccountReason::overflow});
+    EXPECT_NE(levels().find("counts are of what was decoded; as figures of the run they are lower"), std::string::npos);
+    a.account.back() = {.reason = AccountReason::no_functions, .instructions = 4};
+    EXPECT_NE(levels().find("counts are of the captures that have functions"), std::string::npos);
+    EXPECT_EQ(exceptions().find("counts are"), std::string::npos) << "captures without functions have exceptions";
+    a.account.push_back({.reason = AccountReason::overflow});
+    EXPECT_NE(exceptions().find("counts are of what was decoded"), std::string::npos);
+    // A file with only ranges has no levels, whether its trace had contexts or not.
+    a.levels.clear();
+    a.calls.clear();
+    a.instructions.clear();
+    a.ranges.push_back({0, 0x1000, 0x1004, isa::Isa::a64, 2, 7, 0, 0});
+    EXPECT_NE(profile_view(a, options).error().message.find("only ranges"), std::string::npos);
 }
 
 TEST(Views, ProfileShowsWhatWasInlined) {
