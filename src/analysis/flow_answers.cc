@@ -215,6 +215,12 @@ void fill_flow_answers(Answers& answers, const std::vector<FlowStream>& streams,
         metric.exact = options.stretches == 0;
         metric.stretches = options.stretches;
     }
+    // Cycles of code that was not traced are counted for the code after it, so the sum is no lower bound.
+    if (options.cycles && cycle_counts(streams).off != 0) {
+        Metric& cycles = answers.metrics.back();
+        cycles.exact = false;
+        cycles.note += fmt::format("{}counts include cycles in which tracing was off", cycles.note.empty() ? "" : "; ");
+    }
     if (streams.empty()) return;
     FlowFunctions functions(answers, streams, options);
     fill_calls(functions);

@@ -181,10 +181,18 @@ std::string part_name(const Answers& answers, Index part) {
     return std::string(function_name(answers, part));
 }
 
+/// Whether lengths are in cycles whose counts do not begin and end where calls do.
+bool has_spread_counts(const Answers& answers) {
+    return std::ranges::any_of(answers.metrics, [&](const Metric& m) {
+        return m.name == answers.timeline.axis.unit && (!m.exact || !m.note.empty());
+    });
+}
+
 }  // namespace
 
 std::string_view call_bound(const Answers& answers, std::uint64_t resolution) {
     const std::string& unit = answers.timeline.axis.unit;
+    if (has_spread_counts(answers)) return "estimate";
     if (unit == "ns" || unit == "ticks" || completeness(answers.account).estimates) return "estimate";
     const bool lower = resolution != 0 || std::ranges::any_of(answers.account, [](const AccountRow& row) {
                            return hides_within_calls(row.reason);
@@ -278,6 +286,8 @@ Result<View> call_view(const Answers& answers, const CallOptions& options) {
 
     View view;
     const std::string_view word = call_bound(answers, timeline.resolution);
+    // Such a count may include cycles from before the call.
+    const std::string_view part = has_spread_counts(answers) ? "estimate" : "at least";
     View::Sums figures{{"calls", all_calls}, {"timed", calls.size()}, {"whole", lengths.size()}, {"merged", merged}};
     const std::string more = !some_began_before
                                  ? ""
@@ -317,8 +327,8 @@ Result<View> call_view(const Answers& answers, const CallOptions& options) {
     columns.add(Column::count("length", unit, "how long the call lasted, without what the options leave out", unit),
                 [](const Call& c) { return Cell(c.length).in(Colour::bold); });
     columns.add(Column::text("bound", "", "exact; at least: trace began, ended or was lost in it; or estimate"),
-                [&](const Call& c) { return c.whole ? word : "at least"; });
-    columns.add(Column::text("", "bound"), [&](const Call& c) { return c.whole ? word : "at least"; });
+                [&](const Call& c) { return c.whole ? word : part; });
+    columns.add(Column::text("", "bound"), [&](const Call& c) { return c.whole ? word : part; });
     columns.add(Column::count("begin", "begins at", "time at which the call begins", unit),
                 [&](const Call& c) { return slice_of(c).begin; });
     columns.add(Column::count("end", "", "time at which the call ends", unit),

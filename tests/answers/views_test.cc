@@ -1335,6 +1335,20 @@ TEST(Views, LevelsAndExceptionsSayWhatTheirCountsAreOf) {
     EXPECT_NE(profile_view(a, options).error().message.find("only ranges"), std::string::npos);
 }
 
+TEST(CallView, LengthsInCyclesThatAreSpreadAreEstimates) {
+    Answers a = support::small_answers();
+    a.account = {{.reason = AccountReason::decoded, .instructions = 9}};
+    a.timeline.axis.unit = "cycles";
+    a.metrics = {{"instructions", "instructions"}, {"cycles", "cycles"}};
+    EXPECT_EQ(call_bound(a, 0), "exact");
+    a.metrics[1].note = "each count is spread";
+    EXPECT_EQ(call_bound(a, 0), "estimate");
+    a.metrics[1] = {"cycles", "cycles", false};
+    EXPECT_EQ(call_bound(a, 0), "estimate");
+    a.timeline.axis.unit = "instructions";
+    EXPECT_EQ(call_bound(a, 0), "exact");
+}
+
 TEST(Views, ProfileShowsWhatWasInlined) {
     Answers a = support::small_answers();
     a.inlined = {{none, 1, "swap", "", 0, 21, 0, 7}};
