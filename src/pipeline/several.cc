@@ -40,6 +40,21 @@ const answers::Finding* unused_by(const std::vector<const answers::Answers*>& al
     return nullptr;
 }
 
+/// Gives a capture the name under which it was read before, if it was given under another path.
+class NamesByPlace {
+public:
+    void name(answers::Answers& answers) {
+        std::error_code none;
+        std::filesystem::path place = std::filesystem::canonical(answers.capture, none);
+        if (place.filename() == "snapshot.ini") place = place.parent_path();
+        if (answers.parts.empty() && !none)
+            answers.capture = names_.try_emplace(place.native(), answers.capture).first->second;
+    }
+
+private:
+    std::map<std::string, std::string> names_;
+};
+
 }  // namespace
 
 std::optional<Error> not_of_one_unit(const std::string& first, const std::string& first_unit,
@@ -64,6 +79,7 @@ Result<answers::Answers> answers_of_all(const std::vector<std::string>& captures
     std::string first;
     std::vector<answers::Answers> counters;  // captures of a DPU, which may count different events
     bool single_runs = true;
+    NamesByPlace names;
     std::map<std::string, std::size_t> unused;
     for (const std::string& capture : captures) {
         auto given = read(capture);
@@ -74,6 +90,7 @@ Result<answers::Answers> answers_of_all(const std::vector<std::string>& captures
             continue;
         }
         answers::Answers& one = *given;
+        names.name(one);
         single_runs &= answers::captures_in(one) == 1;
         for (const answers::Finding& f : one.health)
             if (!f.unused_file.empty()) ++unused[f.unused_file];

@@ -89,6 +89,20 @@ TEST_F(Several, ACaptureThatIsAddedAgainIsNamed) {
     }
 }
 
+TEST_F(Several, ACaptureThatIsGivenByTwoPathsIsNamed) {
+    const std::string folder = testing::TempDir();
+    std::ofstream(folder + "/snapshot.ini").put('\n');
+    const std::vector<std::string> paths{folder, folder + "/.", folder + "/snapshot.ini"};
+    for (const std::string& path : paths) {
+        captures_[path] = capture_of("ETE");
+        captures_[path].capture = path;
+    }
+    const auto sum = all(paths);
+    ASSERT_TRUE(sum.has_value());
+    ASSERT_EQ(sum->health.size(), 1U);
+    EXPECT_EQ(sum->health[0].what, "capture " + folder + " (0 bytes of trace) is in the sum 3 times");
+}
+
 TEST_F(Several, WhatOneNeedsIsNotUnused) {
     captures_ = {{"a", capture_of("ETE", {unused("x"), unused("y")})}, {"b", capture_of("ETE", {unused("x")})}};
     const auto two = all({"a", "b"});
