@@ -433,8 +433,9 @@ Table DpuTables::reconciliation(const DpuCounts& sum) const {
     };
     for (const unsigned c : counters_) {
         const DpuReconciled& r = all[c];
-        const bool known = r.from && r.to;
-        table.add({dpu::counter_name(c), event(c), r.sum, hex(r.from), hex(r.to),
+        // The differences of a counter whose value was written are not counts.
+        const bool counts = !said_.rewritten[c], known = counts && r.from && r.to;
+        table.add({dpu::counter_name(c), event(c), counts ? Cell(r.sum) : Cell::none(), hex(r.from), hex(r.to),
                    known ? Cell(std::uint64_t{r.counted()}) : Cell::none(), known ? Cell(r.residual()) : Cell::none()});
     }
     return table;

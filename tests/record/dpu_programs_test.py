@@ -309,6 +309,9 @@ class Programs(unittest.TestCase):
         self.assertEqual([d for d in answer["doubtful"] if "damaged" in d], [])
         missed = "DC_MISS (one-shot, value written on the way)"
         self.assertEqual({row[missed] for row in answer["rows"]}, {None})
+        reconciled = {row["counter"]: (row["sum"], row["counted"], row["residual"]) for row in answer["reconciled"]}
+        self.assertEqual(reconciled["A1"], (None, None, None))
+        self.assertEqual(reconciled["B0"], (truth.total["CYCLES"], truth.total["CYCLES"], 0))
         self.assertEqual(sum(row["CYCLES"] for row in answer["rows"]), truth.total["CYCLES"])
         self.verify(folder, "equal:")
 
