@@ -80,6 +80,7 @@ struct Fate {
 struct Recorded {
     synthetic::Memory memory;
     RunCounts truth;
+    std::optional<std::uint64_t> cycles{};  ///< of the code that was traced, if the trace counts them
     std::vector<std::uint8_t> bytes;
     std::uint16_t machine = EM_AARCH64;
     std::string core;
@@ -315,6 +316,7 @@ Recorded record_etm4(std::uint64_t seed) {
         return is;
     };
     decide(out, named, one_in);
+    if (packets.cycle_counting) out.cycles = execution.traced_cycles;
     if (named(c.omits_addresses, "omitted")) out.bytes = without_addresses(out.bytes, packets, random());
     if (named(one_in(8), "damage"))
         damage(out.bytes, packets_of<etm4::Parser>(out.bytes, packets), reserved_in(etm4::header_table), random());
@@ -807,6 +809,19 @@ std::string wrong_in(const Answers& a, const Account& account, const RunCounts& 
     return {};
 }
 
+/// Whether a sum of cycles that is not called an estimate is above what the traced code took: what is wrong; empty:
+/// nothing. `took`: cycles of all code that was traced.
+std::string wrong_in_cycles(const Answers& a, std::uint64_t took) {
+    for (std::size_t m = 0; m < a.metrics.size(); ++m) {
+        if (a.metrics[m].name != "cycles" || !a.metrics[m].exact) continue;
+        std::uint64_t sum = 0;
+        for (const answers::FunctionCosts& of : answers::function_costs(a))
+            if (m < of.self.size()) sum += of.self[m];
+        if (sum > took) return fmt::format("{} cycles, and the traced code took {}", sum, took);
+    }
+    return {};
+}
+
 /// A reason that the account must have, and lacks; empty: none.
 std::string_view missing_in(const Account& account, const Recorded& recorded) {
     for (const AccountReason reason : recorded.must)
@@ -860,6 +875,8 @@ std::string wrong_in_sum(const std::vector<Answers>& runs, std::uint64_t ran, bo
 std::string AccountProperty::wrong_statement(const Recorded& recorded, const Outcome& one, std::uint64_t seed) const {
     const Account& account = one.answers.account;
     if (std::string wrong = wrong_in(one.answers, account, recorded.truth); !wrong.empty()) return wrong;
+    if (recorded.cycles && !answers::completeness(account).estimates)
+        if (std::string wrong = wrong_in_cycles(one.answers, *recorded.cycles); !wrong.empty()) return wrong;
     if (const std::string_view reason = missing_in(account, recorded); !reason.empty())
         return fmt::format("no '{}' in the account", reason);
     const std::string said = answers::account_sentence(account), by_flow = answers::account_sentence(one.by_flow);

@@ -57,6 +57,8 @@ public:
     std::vector<Ran> truth;
     /// All that ran, traced or not.
     RunCounts counted;
+    /// Cycles from each element, or from where tracing began, to the next element that was traced.
+    std::uint64_t traced_cycles = 0;
     [[nodiscard]] const std::vector<std::uint8_t>& bytes() const { return trace_.bytes(); }
     [[nodiscard]] const ModelCounts& counts() const { return model_.counts(); }
     [[nodiscard]] Model& model() { return model_; }
@@ -176,6 +178,7 @@ private:
                                  .cycle = cycle_});
         }
         if (view_ && enabled_) traced_ = view_(p.starts, context_);
+        spend(traced_ && enabled_);
         if (traced_ && enabled_) ran_now(std::move(ran));
         context_ = after;
         place_ = next;
@@ -208,6 +211,7 @@ private:
                     view_({p.starts.begin(), p.starts.begin() + static_cast<std::ptrdiff_t>(before)}, interrupted);
             traced = traced_;
         }
+        spend(traced && enabled_);
         if (traced) ran_now(std::move(ran));
         if (known) {
             place_ = handler;
@@ -281,6 +285,10 @@ private:
         }
     }
 
+    void spend(bool traced) {
+        if (traced) traced_cycles += cycle_ - spent_until_;
+        spent_until_ = cycle_;
+    }
     void ran_now(Ran ran) {
         ran.begins = std::exchange(begins_, false);
         truth.push_back(std::move(ran));
@@ -325,6 +333,7 @@ private:
     const Options options_;
     decltype(Options::view) view_;
     bool enabled_ = true, begins_ = false;
+    std::uint64_t spent_until_ = 0;
     RunCounts run_when_disabled_;
     ByteCollector trace_;
     Model model_;
