@@ -358,10 +358,10 @@ public:
     }
     void waypoint(const synthetic::Executed& executed) override {
         ran(
-            executed.block, [&] { driver_.waypoint(executed); }, executed.passed);
+            executed.block, executed.cycle, [&] { driver_.waypoint(executed); }, executed.passed);
     }
     void exception(const synthetic::Interrupted& interrupted) override {
-        ran(interrupted.block, [&] { driver_.exception(interrupted); });
+        ran(interrupted.block, interrupted.cycle, [&] { driver_.exception(interrupted); });
     }
     void context_id(std::uint32_t value) override { driver_.context_id(value); }
     void vmid(std::uint8_t value) override { driver_.vmid(value); }
@@ -369,13 +369,17 @@ public:
     void overflow(unsigned waypoints) override { driver_.overflow(waypoints); }
 
     [[nodiscard]] const RunCounts& truth() const { return truth_; }
+    /// Cycles from each block to the next one that was traced.
+    [[nodiscard]] std::uint64_t traced_cycles() const { return traced_cycles_; }
 
 private:
     /// `passed`: the outcome of the waypoint instruction; none: the block has none.
     template <class Trace>
-    void ran(const flow::Block& block, Trace trace, std::optional<bool> passed = {}) {
+    void ran(const flow::Block& block, std::uint64_t cycle, Trace trace, std::optional<bool> passed = {}) {
         const std::uint64_t before = traced();
         trace();
+        if (traced() != before) traced_cycles_ += cycle - spent_until_;
+        spent_until_ = cycle;
         if (traced() != before) {
             begun_ = true;
             truth_.add(waiting_);
@@ -391,6 +395,7 @@ private:
     synthetic::ModelDriver& driver_;
     std::map<std::uint64_t, std::uint8_t> bytes_at_;
     RunCounts truth_, waiting_;
+    std::uint64_t traced_cycles_ = 0, spent_until_ = 0;
     const bool all_;
     bool begun_ = false;
 };
@@ -432,6 +437,7 @@ Recorded record_ptm(std::uint64_t seed) {
     driver.finish();
     out.memory = program.memory;
     out.truth = witness.truth();
+    if (c.model.packets().cycle_accurate) out.cycles = witness.traced_cycles();
     out.bytes = trace.bytes();
     out.machine = EM_ARM;
     out.type = pft::configuration(c.model.packets())->source_type();
@@ -530,8 +536,14 @@ Recorded record_etm3(std::uint64_t seed) {
         return true;
     };
     isa::Place here = anywhere();
-    std::uint64_t cycle = 0;
+    std::uint64_t cycle = 0, traced_cycles = 0, spent_until = 0;
     bool on = true;
+    const auto spend = [&](std::uint64_t address) {
+        const auto& range = config.registers.acvr;
+        if (on && (!filter || (address >= range[0].value && address < range[1].value)))
+            traced_cycles += cycle - spent_until;
+        spent_until = cycle;
+    };
     model.start({here, false, false, cycle});
     for (std::uint32_t left = 50 + random.below(1000); left != 0; --left) {
         // At the end the FIFO has time to drain, so the trace shows what it lost before.
@@ -568,6 +580,7 @@ Recorded record_etm3(std::uint64_t seed) {
                          : isa::Place{w.instruction.target, w.instruction.target_isa};
         e.cycle = cycle;
         model.instruction(e);
+        spend(w.last.value);
         const bool branches = w.instruction.waypoint != isa::Waypoint::none;
         witness.ran(w.last.value, branches ? std::optional(e.passed) : std::nullopt, model.counts().instructions);
         here = e.next;
@@ -576,6 +589,7 @@ Recorded record_etm3(std::uint64_t seed) {
     witness.settle(model.counts().instructions);
     out.memory = program.memory;
     out.truth = witness.truth();
+    if (packets.cycle_accurate) out.cycles = traced_cycles;
     out.bytes = trace.bytes();
     out.machine = EM_ARM;
     out.type = "ETM3.5";
