@@ -1,5 +1,6 @@
 #include "merge_code.h"
 
+#include <string_view>
 #include <utility>
 
 #include "waymark/answers/parts.h"
@@ -53,6 +54,19 @@ void MergedCode::another_metric_is_first(std::size_t before) {
     }
 }
 
+/// Images without a build ID are one by their name alone. Operands may differ within a build, by the names that were
+/// known.
+void MergedCode::compare_code(const Instruction& a, const Instruction& b) {
+    const auto operation = [](const Instruction& i) {
+        return std::string_view(i.text).substr(0, i.text.find_first_of(" \t"));
+    };
+    const bool comparable = !a.text.empty() && !b.text.empty();
+    if (a.bytes == b.bytes && (!comparable || operation(a) == operation(b))) return;
+    const Index image = names_.image_of(a.function);
+    if (image == none || !names_.image(image).build_id.empty()) return;
+    changed_images_.insert(names_.image(image).name);
+}
+
 void MergedCode::add_instructions(Answers& a, const RowMover::Maps& maps) {
     each_moved(a.instructions, a, names_, maps, &Instruction::function, [&](Instruction&& i, std::uint64_t by) {
         i.address += by;
@@ -63,6 +77,7 @@ void MergedCode::add_instructions(Answers& a, const RowMover::Maps& maps) {
         }
         const Index function = i.function;
         const Index row = instructions_.add(std::move(i), [&](Instruction& to, const Instruction& x) {
+            compare_code(to, x);
             take_most(to.bytes, x.bytes);
             to.seen = seen_in_either(to.seen, x.seen);
             const auto later = [&] {

@@ -2,6 +2,8 @@
 /// calls.
 #pragma once
 
+#include <set>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -33,8 +35,11 @@ public:
     void finish_seen();
     /// Moves the tables into the result. `maps` translates indices of the sum to the result.
     void finish(Answers& out, const RowMover::Maps& maps);
+    /// Names of images without a build ID of which two inputs have different instructions at one address.
+    [[nodiscard]] const std::set<std::string>& changed_images() const { return changed_images_; }
 
 private:
+    void compare_code(const Instruction& a, const Instruction& b);
     void add_instructions(Answers& a, const RowMover::Maps& maps);
     void add_branches(Answers& a, const RowMover::Maps& maps);
     void add_loops(Answers& a, const RowMover::Maps& maps);
@@ -54,6 +59,7 @@ private:
     MergedRows<ImageBranch> jumps_;
     UnlistedCode unlisted_{names_};
     RowsListed listed_instructions_, listed_branches_;
+    std::set<std::string> changed_images_;
     bool calls_known_ = true;
     std::vector<CallNode> calls_;
     PlaceTable call_places_;

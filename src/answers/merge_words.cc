@@ -1,5 +1,7 @@
 #include "merge_words.h"
 
+#include <fmt/format.h>
+
 #include <cctype>
 #include <charconv>
 #include <string_view>
@@ -124,7 +126,13 @@ void MergedWords::add_figures(const Answers& a) {
     }
 }
 
-void MergedWords::finish(Answers& out) {
+void MergedWords::finish(Answers& out, const std::set<std::string>& changed_images) {
+    for (const std::string& image : changed_images)
+        add_finding({Finding::Severity::warning,
+                     fmt::format("The captures have different code at the same addresses of {}, which has no build ID: "
+                                 "counts of two builds are added up as if they were one build.",
+                                 image),
+                     "Merge captures of one build, or link with --build-id, which tells builds apart."});
     if (has_reason(out.account, AccountReason::no_functions))
         add_finding({Finding::Severity::warning,
                      "Some of the merged files have only the tables of compiler profiles (--only-ranges). pgo uses all "

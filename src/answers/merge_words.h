@@ -20,8 +20,8 @@ namespace waymark::answers {
 class MergedWords {
 public:
     void add(const Answers& a);
-    /// Call it when the functions of the result are complete.
-    void finish(Answers& out);
+    /// Call it when the functions of the result are complete. `changed_images`: MergedCode::changed_images.
+    void finish(Answers& out, const std::set<std::string>& changed_images);
 
 private:
     using Clauses = std::set<std::string>;

@@ -40,7 +40,7 @@ public:
         account_for_functions();
         RowMover mover(maps);
         for (LevelRow& level : out_.levels) schema::fields(mover, level);
-        words_.finish(out_);
+        words_.finish(out_, code_.changed_images());
         return std::move(out_);
     }
 

@@ -551,6 +551,43 @@ TEST(MergedTimelines, OfOneNameAreTheSameOnlyIfAllOfThemIs) {
     EXPECT_EQ(merged(std::array{&late, &later}).timeline.samples.size(), 2U) << "the highest byte of a time counts";
 }
 
+// Without a build ID the name alone says which file an image is.
+TEST(Merging, DifferentCodeOfOneNameIsTold) {
+    const auto capture = [](const char* build_id, const char* text) {
+        Answers a;
+        a.metrics.push_back({"instructions", "instructions"});
+        a.images = {{"app", {}, build_id}};
+        a.functions.push_back({"leaf", "", 0, 0x1000, 0x20});
+        a.instructions.emplace_back();
+        a.instructions.back().address = 0x1000;
+        a.instructions.back().bytes = 4;
+        a.instructions.back().function = 0;
+        a.instructions.back().times = 1;
+        a.instructions.back().text = text;
+        return a;
+    };
+    const auto warnings = [](const std::vector<Answers>& all) {
+        AnswersSum sum;
+        for (const Answers& each : all) sum.add(each);
+        std::vector<std::string> out;
+        for (const Finding& f : sum.take().health)
+            if (f.severity == Finding::Severity::warning) out.push_back(f.what);
+        return out;
+    };
+    const Answers one = capture("", "add x0, x0, #1"), other = capture("", "sub x0, x0, #1");
+    EXPECT_TRUE(warnings({one, one, capture("", "add x0, x0, x1"), capture("", "")}).empty());
+    const std::vector<std::string> expected{
+        "The captures have different code at the same addresses of app, which has no build ID: counts of two builds "
+        "are "
+        "added up as if they were one build."};
+    EXPECT_EQ(warnings({one, one, other}), expected);
+    EXPECT_EQ(warnings({other, one}), expected);
+    AnswersSum sum;
+    for (const Answers& each : {one, other}) sum.add(each);
+    EXPECT_EQ(warnings({one, sum.take()}), expected);
+    EXPECT_TRUE(warnings({capture("aa", "add x0, x0, #1"), capture("aa", "sub x0, x0, #1")}).empty());
+}
+
 TEST(Merging, InlinedCallsKeepTheirPlaces) {
     Answers a;
     a.metrics = {{"instructions", "instructions"}};
