@@ -46,9 +46,7 @@ struct Troubles {
                        ///< number. Code between the last waypoint and a reset is such a stretch (pft.md, 4.7)
     Trouble uncommitted;  ///< ends of flow with P0 elements that may or may not have run; `amount`: their number
     std::uint64_t untraced_unsized{};  ///< the part of `untraced` with an unknown number of instructions
-    Trouble long_walks;  ///< no branch within 64 KiB, followed by unknown code: the walked bytes are not code;
-                         ///< Number of times that trace began again after the unit's programming had ended it: at an
-                         ///< exception with an excluded handler; and elsewhere.
+    Trouble long_walks;  ///< no branch within 64 KiB, followed by unknown code: the walked bytes are not code
     CycleCounts cycles;
     std::uint64_t without_code{};  ///< outcomes of branches with unknown code: each ends a range that is not decoded
     std::uint64_t contexts{}, timestamps{}, triggers{};
@@ -57,13 +55,11 @@ struct Troubles {
     std::uint64_t handlers_left_out{}, resumptions{};
     std::optional<std::uint64_t> first_timestamp, last_timestamp;
 
-    /// All contradictions together, with the place of the first one; and the kind of the first one. Precondition of the
-    /// kind: there is at least one contradiction.
+    /// Adds the troubles of a batch.
     void consume(const Batch& batch, const MapOffset& offset);
     /// Adds the counts of a later part of the stream.
     Troubles& operator+=(const Troubles& later);
-    /// All contradictions together, with the place of the first one; and the kind of the first one. Precondition of the
-    /// kind: there is at least one contradiction.
+    /// Code ran, or may have run, that is in no range: unplaced, untraced or uncommitted.
     [[nodiscard]] bool hides_code() const;
     /// All contradictions together, with the place of the first; and its kind. Precondition of the kind: there is at
     /// least one.
