@@ -124,8 +124,7 @@ private:
     bool returns_ = false;
 };
 
-/// Compares the registers of the description with the evidence in the bytes. A description is trusted unless the bytes
-/// contradict it.
+/// The registers that configure a unit, by name. `Values` is RegisterValues, const or not.
 template <class Values>
 [[nodiscard]] auto named(Values& r) {
     using Value = decltype(&r.configr);

@@ -102,13 +102,13 @@ SpaceFilter SpaceFilter::of(const std::vector<unsigned>& states_held) {
 
 namespace {
 
-/// All pieces that overlap the new ones are removed, but the parts of the outermost two that extend beyond them are
-/// kept.
+/// Memory that a callback provides. Answers are kept.
 class AskedMemory {
 public:
     explicit AskedMemory(MemoryMap::Ask ask) : ask_(std::move(ask)) {}
 
-    /// The first piece that ends at or after `address`.
+    /// The bytes from `address` on, at most to the end of its page. `overlay` inserts the contents of sections into new
+    /// bytes.
     template <class Overlay>
     Bytes at(Address address, unsigned state, Overlay&& overlay) {
         const std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-/// `ports`: address of the extended stimulus ports. Errors: `unreadable`: its file cannot be created.
+/// A System Trace Macrocell whose stimulus ports the core writes to.
 #pragma once
 
 #include <cstdint>

@@ -47,7 +47,7 @@ public:
         end_without_registers();
         return run(1000);
     }
-    /// The same, if the unit's registers were not read at the end.
+    /// Runs DpuDoubts first, as the commands do. Counts from the reported end.
     DpuCosts& doubt(std::size_t piece = 1000) {
         DpuDoubts doubts(setup_);
         feed(doubts, piece);
@@ -57,7 +57,7 @@ public:
     }
     [[nodiscard]] const std::vector<std::uint64_t>& doubtful() const { return setup_.doubtful; }
     void end(std::uint32_t a0) { end_after(a0); }
-    /// Runs DpuDoubts first, as the commands do. Counts from the reported end.
+    /// The unit's registers are not known at one end.
     void begin_without_registers() {
         setup_.initial.reset();
         if (!readings_.empty()) readings_.front().deltas = {};

@@ -43,7 +43,7 @@ using RegisterProgram = std::vector<RegisterWrite>;
 /// Writes a program as such lines, each with its cycle.
 [[nodiscard]] std::string to_text(const RegisterProgram& program);
 
-/// Whether the unit accepts it, although it is probably a mistake.
+/// An error in a program that can be read.
 struct Diagnosis {
     std::uint64_t cycle{};
     unsigned line{};      ///< 0: the whole program

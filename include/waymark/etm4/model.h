@@ -143,9 +143,8 @@ public:
 
     // ---- execution
 
-    /// Sets exception level, security state and identifiers. They apply after the next P0 instruction or exception, or
-    /// after start() or discontinuity(), whichever comes first (2.13, step 3). The width follows from the instruction
-    /// set.
+    /// Sets TRCPRGCTLR.EN; execution will continue at `first`. Call it at most once, before anything except
+    /// set_context() and the functions on registers. If software enables the unit, call discontinuity() first instead.
     void start(const Arrival& first);
     /// Exception level, security state and identifiers after the next P0 instruction or exception, or after start() or
     /// discontinuity(), whichever comes first (2.13, step 3). The width follows from the instruction set.

@@ -13,8 +13,7 @@
 
 namespace waymark::itm {
 
-/// A number of `Least` to `Most` bytes; bit 7 is set in all bytes except the last. With a step of 2, only every second
-/// size is allowed.
+/// A number with seven bits in each byte, and the number of bytes in which it was sent.
 struct Number {
     std::uint64_t value{};
     std::uint8_t bytes = 1;

@@ -30,7 +30,7 @@ public:
 
     /// Code of another module ran at addresses of this one in this epoch, so a new epoch is needed.
     [[nodiscard]] bool conflicts(std::uint32_t module) const;
-    /// Whether code of another module ran at addresses of this one in this epoch, so that a new epoch is needed.
+    /// Code of this module is about to run. Precondition: no conflict.
     void run(std::uint32_t module, std::uint64_t time);
     void new_epoch();
 
@@ -43,8 +43,7 @@ public:
     void source_began(const std::string& source, std::uint32_t thread, std::uint64_t time);
     void source_ended(const std::string& source, std::uint64_t time);
 
-    /// Whether a file with unrecorded code that ran is mapped elsewhere too, or was unmapped, so that its code is not
-    /// known by address.
+    /// Modules with code that ran, in the order in which they were mapped.
     [[nodiscard]] capture::ModuleMap map() const;
 
 private:

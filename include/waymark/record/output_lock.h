@@ -14,8 +14,8 @@ public:
     /// Locks an existing folder. Errors: `usage`: another recording writes there; `unreadable`: it cannot be opened.
     /// Where a file system has no locks, none is taken.
     [[nodiscard]] static Result<OutputLock> of_folder(const std::filesystem::path& folder);
-    /// Prevents two recordings from writing into one place. The kernel has the lock (flock): it is released when the
-    /// process ends in any way, and it leaves no file in the folder.
+    /// Locks a folder, which is made if it does not exist. The process that holds the lock removes the folder. `path`:
+    /// the output, which messages name. Errors as above.
     [[nodiscard]] static Result<OutputLock> of_new_folder(const std::filesystem::path& folder,
                                                           const std::filesystem::path& path);
 
