@@ -307,6 +307,7 @@ static void a_profiling_buffer_has_samples(void) {
     wm_capture* capture = NULL;
     wm_decoder* decoder = NULL;
     wm_options* options = wm_options_new();
+    wm_answers* answers = NULL;
     int count = 0;
     OK(wm_options_set(options, "protocol", "spe", error));
     OK(wm_options_set(options, "midr", "0x410fd0c0", error));
@@ -317,6 +318,10 @@ static void a_profiling_buffer_has_samples(void) {
     OK(wm_decoder_run(decoder, error));
     CHECK(count == 1);
     wm_decoder_free(decoder);
+    wm_close(capture);
+    OK(wm_options_set(options, "kallsyms", "no/such/kallsyms", error));
+    OK(wm_open_memory(record, sizeof record, "the buffer", options, &capture, error));
+    FAILS(WM_USAGE, "no/such/kallsyms", wm_answers_of(capture, WM_ANSWERS_CALLS, 1, NULL, NULL, &answers, error));
     wm_close(capture);
     FAILS(WM_NOT_FOUND, "no/such/buffer", wm_open("no/such/buffer", options, &capture, error));
     FAILS(WM_USAGE, "sort.elf", wm_open(at("examples/sort/sort.elf"), options, &capture, error));
