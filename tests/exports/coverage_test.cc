@@ -134,7 +134,7 @@ TEST(Profiles, PathsOfManyFramesKeepBothEnds) {
     EXPECT_EQ(omitted, 0U);
     EXPECT_EQ(paths.note(), "");
     walk(599);
-    ASSERT_EQ(nodes.size(), 512U) << "with the one that stands for those left out";
+    ASSERT_EQ(nodes.size(), 512U) << "with the node that stands for the nodes left out";
     EXPECT_EQ(nodes.front(), 599U);
     EXPECT_EQ(nodes[254], 345U);
     EXPECT_EQ(nodes[255], answers::none);

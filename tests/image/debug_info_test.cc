@@ -43,12 +43,17 @@ TEST(DebugInfo, LinesOfThisProgram) {
     EXPECT_EQ(line->line, line_of_here);
 }
 
-TEST(DebugInfo, OffsetsBecomeAddresses) {
+/// A file with one segment of 16 bytes, at offset 64, for address 0x400000.
+TinyElf one_segment() {
     TinyElf elf;
     elf.is_64 = true;
     elf.machine = EM_AARCH64;
     elf.segments.push_back({PT_LOAD, 0x400000, std::vector<std::uint8_t>(16), 0, 0});
-    const auto bytes = elf.build();
+    return elf;
+}
+
+TEST(DebugInfo, OffsetsBecomeAddresses) {
+    const auto bytes = one_segment().build();
     const TemporaryFolder folder;
     auto info = DebugInfo::open(folder.write("a.elf", {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
     ASSERT_TRUE(info) << info.error().message;
@@ -62,10 +67,7 @@ TEST(DebugInfo, OffsetsBecomeAddresses) {
 }
 
 TEST(DebugInfo, AMappingShowsTheLoadBias) {
-    TinyElf elf;
-    elf.is_64 = true;
-    elf.machine = EM_AARCH64;
-    elf.segments.push_back({PT_LOAD, 0x400000, std::vector<std::uint8_t>(16), 0, 0});
+    TinyElf elf = one_segment();
     const auto bytes = elf.build();
     const TemporaryFolder folder;
     const auto path = folder.write("a.elf", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});

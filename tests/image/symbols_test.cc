@@ -331,7 +331,7 @@ TinyElf linked(std::uint16_t machine, bool is_64, std::uint64_t address, Octets 
                      SHF_ALLOC, 0x100, std::move(relocations), 8, 0, 1}};
     return elf;
 }
-/// Numbers of so many bytes each.
+/// The numbers in little-endian order, each in `bytes` bytes.
 Octets numbers(const std::vector<std::uint64_t>& all, unsigned bytes) {
     Octets out;
     for (const std::uint64_t one : all)

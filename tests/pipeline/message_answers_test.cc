@@ -30,8 +30,8 @@ answers::Answers answers_of(const std::string& type, const std::vector<capture::
     EXPECT_TRUE(out.has_value()) << out.error().message;
     return out ? std::move(*out) : answers::Answers();
 }
-/// The rows of a table, without the source; fields are separated by blanks, and `-` is empty. `every`: of so many rows
-/// one.
+/// The rows of a table, without the source; fields are separated by blanks, and `-` is empty. With `every` 3,
+/// every third row.
 std::vector<std::string> rows(const answers::Answers& a, std::string_view title, std::size_t every = 1) {
     std::vector<std::string> out;
     for (const answers::Table& table : a.tables) {

@@ -49,8 +49,8 @@ public:
     [[nodiscard]] Result<std::vector<answers::Index>> images() const;
     /// A file name for the profile of an image, by its build ID; no two images share one.
     [[nodiscard]] std::string file_name_of(answers::Index image);
-    /// Writes the profile of an image, or for branch lists of those that the options select. Errors: `not_found`; the
-    /// errors of the format.
+    /// Writes the profile of an image. A branch list contains all images that the options select. Errors: `not_found`;
+    /// the errors of the format.
     [[nodiscard]] Result<exports::ExportReport> write(answers::Index image, ByteSink& sink);
     /// What a reader cannot do with the profile of an image; empty: nothing.
     [[nodiscard]] std::string doubt(answers::Index image) const;
@@ -77,8 +77,8 @@ private:
     std::set<std::string> names_;
 };
 
-/// Adds the branch lists of a file, also those that simpleperf made while it recorded. False: it has none. Errors: the
-/// errors of reading.
+/// Adds the branch lists of a file; simpleperf may have made the lists while it recorded. False: the file has no lists.
+/// Errors: the errors of reading.
 [[nodiscard]] Result<bool> add_branch_lists(answers::BranchLists& lists, const open::Container& container);
 /// Keeps the lists of one image. Errors: `not_found`: it has none.
 [[nodiscard]] Status keep_image(answers::BranchLists& lists, const std::string& image);
