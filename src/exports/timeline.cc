@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -60,13 +61,13 @@ std::string_view name(TimelineMark::Kind kind) {
 
 std::string Reduction::text(const TimeAxis& axis) const {
     std::string out;
-    const auto add = [&](std::uint64_t n, std::string_view what, std::string_view how) {
-        if (n != 0) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", counted(n, what), how);
+    const auto add = [&](std::uint64_t n, std::string_view one, std::string_view many, std::string_view how) {
+        if (n != 0) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", counted(n, one, many), how);
     };
-    add(merged, "slice", "merged into longer ones");
-    add(dropped, "slice", "left out");
-    add(marks, "mark", "left out");
-    add(points, "point of series", "left out");
+    add(merged, "slice", "slices", "merged into longer ones");
+    add(dropped, "slice", "slices", "left out");
+    add(marks, "mark", "marks", "left out");
+    add(points, "point of series", "points of series", "left out");
     if (out.empty()) return {};
     return fmt::format("to fit, items shorter than {} {} are not shown separately: {}", grouped(resolution), axis.unit,
                        out);
@@ -128,7 +129,7 @@ private:
             run.track = s.track;
             run.depth = s.depth;
         }
-        run.end = std::max(run.end, s.end);
+        run.end = std::max({run.end, s.begin, s.end});
         run.stands_for += s.merged;
         run.time[s.function] += s.end - std::min(s.begin, s.end);
     }
