@@ -1,7 +1,5 @@
 /// Profiles for people: folded stacks, speedscope, Firefox, pprof, Callgrind. Each read back, and by its own tool where
 /// that is installed.
-#include <zlib.h>
-
 #include <algorithm>
 #include <fstream>
 #include <map>
@@ -9,6 +7,7 @@
 #include <protozero/pbf_reader.hpp>
 #include <sstream>
 
+#include "exports/gunzip.h"
 #include "exports/some_answers.h"
 #include "exports/tools.h"
 #include "support/sanitized.h"
@@ -23,6 +22,7 @@ namespace waymark::exports {
 namespace {
 
 using nlohmann::json;
+using support::gunzip;
 using support::random_answers;
 using support::run;
 using support::sampled_answers;
@@ -291,24 +291,6 @@ TEST(Firefox, AtRandomAndBounded) {
 }
 
 // ---- pprof
-
-std::string gunzip(const std::string& bytes) {
-    z_stream stream{};
-    EXPECT_EQ(inflateInit2(&stream, 15 + 16), Z_OK);
-    std::string out, buffer(1 << 16, '\0');
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-    stream.avail_in = static_cast<uInt>(bytes.size());
-    int state = Z_OK;
-    while (state == Z_OK) {
-        stream.next_out = reinterpret_cast<Bytef*>(buffer.data());
-        stream.avail_out = static_cast<uInt>(buffer.size());
-        state = inflate(&stream, Z_NO_FLUSH);
-        out.append(buffer, 0, buffer.size() - stream.avail_out);
-    }
-    EXPECT_EQ(state, Z_STREAM_END);
-    inflateEnd(&stream);
-    return out;
-}
 
 struct ReadProfile {
     std::vector<std::string> strings;
