@@ -315,8 +315,8 @@ Result<ExportReport> write_branch_list(const answers::Answers& answers, BranchLi
     auto report = write_branch_lists(lists, version, sink);
     if (report && left_out != 0)
         report->notes.push_back(
-            fmt::format("left out: {} without a branch at the end, since a branch list contains only branches",
-                        counted(left_out, "range")));
+            fmt::format("left out: {} not end with a branch, since a branch list contains only branches",
+                        counted(left_out, "range that does", "ranges that do")));
     return report;
 }
 

@@ -156,9 +156,10 @@ inline answers::Answers detailed_answers() {
                {0x11020, 0x11034, 1, none, 0, 2, 6, {}, 2, true, 0x11004}};
     a.ranges = {{0, 0x11000, 0x11004, Isa::a64, 2, 1, 1, 0}, {0, 0x11004, 0x11008, Isa::a64, 2, 3, 2, 1},
                 {0, 0x1100c, 0x11014, Isa::a64, 3, 1, 1, 0}, {0, 0x11020, 0x11024, Isa::a64, 2, 6, 1, 5},
-                {0, 0x12000, 0x12004, Isa::a64, 2, 9, 0, 0}, {1, 0x11000, 0x11004, Isa::a64, 2, 5, 5, 0},
-                {2, 0x1000, 0x100c, Isa::a64, 4, 8, 0, 8},   {3, 0x2000, 0x2000, Isa::t32, 1, 4, 3, 1},
-                {3, 0x2010, 0x2010, Isa::t32, 1, 0, 0, 0}};
+                {0, 0x12000, 0x12004, Isa::a64, 2, 9, 0, 0}, {0, 0x12100, 0x12104, Isa::a64, 2, 3, 0, 0},
+                {1, 0x11000, 0x11004, Isa::a64, 2, 5, 5, 0}, {2, 0x1000, 0x100c, Isa::a64, 4, 8, 0, 8},
+                {3, 0x2000, 0x2000, Isa::t32, 1, 4, 3, 1},   {3, 0x2010, 0x2010, Isa::t32, 1, 0, 0, 0},
+                {3, 0x2020, 0x2020, Isa::t32, 1, 2, 0, 0}};
     a.jumps = {{0, 0x11004, 0, 0x11020, Kind::call, 3},          {0, 0x11008, 0, 0x11004, Kind::conditional, 2},
                {0, 0x11014, 0, 0x11040, Kind::unconditional, 1}, {0, 0x11028, 1, 0x11000, Kind::indirect_call, 5},
                {0, 0x12004, none, 0, Kind::indirect, 2},         {1, 0x11004, 0, 0x1100c, Kind::function_return, 5},
@@ -193,9 +194,9 @@ inline answers::Answers detailed_answers() {
                         {320, 320, 4, TimelineMark::Kind::user_data, ""},
                         {330, 340, 4, TimelineMark::Kind::overflow, "2 messages"},
                         {350, 350, 9, TimelineMark::Kind::gap, "of no track"}};
-    a.timeline.series = {{"load", "%", 1, {{100, 1.25}, {200, -3}, {300, 9007199254740994.0}}},
+    a.timeline.series = {{"load", "%", 1, {{100, 1.25}, {200, -3}}},
                          {"none", "", none, {}},
-                         {"all", "1/s", none, {{100, 0}}}};
+                         {"all", "1/s", none, {{100, 9007199254740994.0}}}};
     a.exceptions = {{"IRQ", 6, 4, 1, 3, 9, 17, 3, "cycles"}, {"SVC", 11, 2, 0, 0, 0, 0, 0, "instructions"}};
     a.levels = {{"Secure", "EL3", "AArch64", 1, {1, 2, 3, 4}}, {"Non-secure", "", "AArch32", 5, {6}}};
     a.charts = {{Chart::Kind::histogram, "time in IRQ", "cycles", "times", "long", {{"4-7", 1, ""}, {"8-15", 2, "n"}}},

@@ -177,6 +177,14 @@ TEST(ImageProfile, BranchList) {
     }
 }
 
+TEST(BranchListNotes, ARangeWithoutABranchIsCounted) {
+    const auto out =
+        written([&](ByteSink& sink) { return write_branch_list(exact_answers(), BranchListVersion::old, sink); });
+    EXPECT_EQ(out.notes(),
+              "5 lists of branches of 2 files\n"
+              "left out: 1 range that does not end with a branch, since a branch list contains only branches\n");
+}
+
 TEST(ImageProfile, ABranchListSaysWhichImageIsTheKernel) {
     Answers a = exact_answers();
     a.images[0].name = "[kernel.kallsyms]_text";

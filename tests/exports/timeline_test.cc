@@ -129,8 +129,12 @@ TEST(Timelines, TheFunctionOfMergedSlicesIsTheLongestAndThenTheFirst) {
     Timeline t;
     t.slices = {{0, 5, 0, 7, 0, 1}, {5, 10, 0, 2, 0, 1}, {10, 14, 0, 9, 0, 0xffffffff}};
     EXPECT_EQ(text(reduced(t, 6).timeline.slices), "0-14 t0 f2 d0 x4294967295\n");
+}
+
+TEST(DamagedTimelines, ASliceThatEndsBeforeItBeginsHasNoLength) {
+    Timeline t;
     t.slices = {{9, 3, 0, 1, 0, 1}, {0, 8, 0, 2, 0, 1}};
-    EXPECT_EQ(text(reduced(t, 6).timeline.slices), "0-8 t0 f2 d0 x1\n") << "a slice that ends before it begins";
+    EXPECT_EQ(text(reduced(t, 6).timeline.slices), "0-8 t0 f2 d0 x1\n");
 }
 
 TEST(Timelines, MarksAndPointsAreThinned) {
@@ -169,7 +173,12 @@ TEST(Timelines, WhatIsLeftOutIsOneSentence) {
     EXPECT_EQ(sentence({.merged = 1, .dropped = 2, .marks = 3, .points = 1}),
               "to fit, items shorter than 4,096 cycles are not shown separately: 1 slice merged into longer ones, "
               "2 slices left out, 3 marks left out, 1 point of series left out");
-    EXPECT_EQ(sentence({.points = 2}),
+}
+
+TEST(TimelineNotes, PointsOfSeriesAreMany) {
+    answers::TimeAxis axis;
+    axis.unit = "cycles";
+    EXPECT_EQ((Reduction{.resolution = 4096, .points = 2}.text(axis)),
               "to fit, items shorter than 4,096 cycles are not shown separately: 2 points of series left out");
 }
 

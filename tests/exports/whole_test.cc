@@ -1,5 +1,5 @@
 /// Whole outputs: every format of detailed answers, byte by byte, with its notes, beside approved text in
-/// tests/data/exports/whole. Binary formats are unpacked to text. WM_UPDATE_APPROVED=1 writes the text: review it like
+/// tests/exports/whole. Binary formats are unpacked to text. WM_UPDATE_APPROVED=1 writes the text: review it like
 /// code.
 #include <fmt/format.h>
 
@@ -103,7 +103,7 @@ public:
     }
     /// Compares with the approved text.
     void check(const std::string& name) const {
-        const std::string path = std::string(WAYMARK_TEST_DATA "/exports/whole/") + name;
+        const std::string path = std::string(WAYMARK_SOURCE_DIR "/tests/exports/whole/") + name;
         if (std::getenv("WM_UPDATE_APPROVED") != nullptr) std::ofstream(path, std::ios::binary) << out_.str();
         std::ifstream in(path, std::ios::binary);
         std::string wanted, made;
@@ -162,14 +162,14 @@ void add_compiler_profiles(Outputs& out, const Answers& a, const std::string& im
         [](const std::string& bytes) { return as_text(protozero::pbf_reader(bytes), branch_list_shape); });
 }
 
-TEST(WholeExports, Profiles) {
+TEST(WholeProfiles, Paths) {
     Outputs out;
     add_profiles(out, support::detailed_answers());
     add_perfetto(out, support::detailed_answers());
     out.check("profiles.txt");
 }
 
-TEST(WholeExports, ProfilesByAnotherMetric) {
+TEST(WholeProfiles, ByAnotherMetric) {
     Outputs out;
     const Answers a = support::detailed_answers();
     for (const std::size_t metric : {2U, 4U}) add_profiles(out, a, metric);
@@ -177,7 +177,7 @@ TEST(WholeExports, ProfilesByAnotherMetric) {
     out.check("profiles_by_metric.txt");
 }
 
-TEST(WholeExports, ProfilesWithoutCallsOrTimeline) {
+TEST(WholeProfiles, WithoutCallsOrTimeline) {
     Outputs out;
     Answers a = support::detailed_answers();
     a.calls.clear();
@@ -194,7 +194,7 @@ TEST(WholeExports, ProfilesWithoutCallsOrTimeline) {
     out.check("profiles_flat.txt");
 }
 
-TEST(WholeExports, ProfilesOfFunctions) {
+TEST(WholeProfiles, OfFunctions) {
     Outputs out;
     Answers a = support::detailed_answers();
     a.instructions.clear();
@@ -204,7 +204,7 @@ TEST(WholeExports, ProfilesOfFunctions) {
     out.check("profiles_of_functions.txt");
 }
 
-TEST(WholeExports, TimelinesOfLimitedSize) {
+TEST(WholeTimelines, OfLimitedSize) {
     Outputs out;
     const Answers a = support::detailed_answers();
     const auto perfetto_text = [](const std::string& bytes) {
@@ -235,7 +235,7 @@ TEST(WholeExports, TimelinesOfLimitedSize) {
     out.check("timelines.txt");
 }
 
-TEST(WholeExports, Coverage) {
+TEST(WholeCoverage, Options) {
     Outputs out;
     const Answers a = support::detailed_answers();
     add_coverage(out, a);
@@ -248,7 +248,7 @@ TEST(WholeExports, Coverage) {
     out.check("coverage.txt");
 }
 
-TEST(WholeExports, CoverageOfLinesAlone) {
+TEST(WholeCoverage, OfLinesAlone) {
     Outputs out;
     Answers a = support::detailed_answers();
     a.instructions.clear();
@@ -265,7 +265,7 @@ TEST(WholeExports, CoverageOfLinesAlone) {
     out.check("coverage_of_lines.txt");
 }
 
-TEST(WholeExports, ProfilesForCompilers) {
+TEST(WholeCompilerProfiles, OfEachImage) {
     Outputs out;
     Answers a = support::detailed_answers();
     add_llvm_profile(out, a);
@@ -281,7 +281,7 @@ TEST(WholeExports, ProfilesForCompilers) {
     out.check("compilers.txt");
 }
 
-TEST(WholeExports, ProfilesForCompilersWithoutRanges) {
+TEST(WholeCompilerProfiles, WithoutRanges) {
     Outputs out;
     Answers a = support::detailed_answers();
     a.ranges.clear();
@@ -347,7 +347,7 @@ TEST(WholeExports, NothingAtAll) {
     out.check("nothing.txt");
 }
 
-TEST(WholeExports, Tables) {
+TEST(WholeTables, AsCsvAndJson) {
     Outputs out;
     const Answers a = support::detailed_answers(), samples = detailed_samples();
     Answers flat = a;
