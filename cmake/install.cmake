@@ -1,9 +1,9 @@
 # `cmake --install`: the program, the libraries waymark::<layer> with their headers, and what find_package(waymark)
-# reads. The layers cli and serve are the program's own and are not installed as libraries.
+# reads. The layers cli, command_line and serve are the program's own and are not installed as libraries.
 include(CMakePackageConfigHelpers)
 
 get_property(layers GLOBAL PROPERTY WAYMARK_LAYERS)
-list(REMOVE_ITEM layers cli serve)
+list(REMOVE_ITEM layers cli command_line serve)
 list(TRANSFORM layers PREPEND waymark_ OUTPUT_VARIABLE targets)
 
 if(TARGET waymark)

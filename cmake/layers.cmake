@@ -40,4 +40,5 @@ waymark_layer(serve      core isa flow coresight follow protocol image capture a
 waymark_layer(pgo        core image capture answers analysis exports open)
 waymark_layer(program    core isa flow coresight sink spe dpu record_spe record_dpu)
 waymark_layer(capi       core isa flow coresight protocol sink spe dpu image capture answers analysis exports open pipeline doctor)
-waymark_layer(cli        core isa flow coresight follow protocol syst pft spe dpu image capture record record_spe record_dpu record_m answers analysis exports report open pipeline doctor fleet serve listing pgo program verify)
+waymark_layer(command_line core capture listing)
+waymark_layer(cli        core isa flow coresight follow protocol syst pft spe dpu image capture record record_spe record_dpu record_m answers analysis exports report open pipeline doctor fleet serve listing pgo program verify command_line)

@@ -30,7 +30,7 @@ WORDS = {
 NAMED_ELSEWHERE = {"spe", "dpu"}
 # Layers that include no header of a protocol; in the command line, folders of commands for one unit may include the
 # unit's headers.
-BLIND = re.compile(r"(src|include/waymark)/(answers|exports|report|cli(?!/dpu/|/spe/)|record|flow|follow|isa|image|"
+BLIND = re.compile(r"(src|include/waymark)/(answers|exports|report|command_line|cli(?!/dpu/|/spe/)|record|flow|follow|isa|image|"
                    r"capture|coresight|protocol)/")
 
 # (file or folder, why). Reasons that begin with "To do" are left to do.

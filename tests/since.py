@@ -99,6 +99,8 @@ class Change:
                 continue
             self.changed.add(layer)
             self.layers.add(layer)
+            if layer == "command_line":
+                self.layers.add("cli")  # which alone uses it
             if interface:
                 self.layers |= {above for above, uses in table.items() if layer in uses}
 

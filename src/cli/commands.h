@@ -1,18 +1,20 @@
 /// The commands of `waymark`. Each adds itself to the command line; its run gives the exit status.
 #pragma once
 
-#include <functional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "command_line.h"
-#include "output.h"
+#include "waymark/command_line/command.h"
+#include "waymark/command_line/output.h"
+#include "waymark/command_line/program.h"
+#include "waymark/listing/text.h"
 
 namespace waymark::cli {
 
-using Run = std::function<ExitStatus()>;
+// The commands are written in their words.
+using namespace command_line;
+using listing::json_string;
+using listing::shown_width;
 
 Run add_info(const Command& app);
 Run add_packets(const Command& app);
@@ -38,15 +40,14 @@ Run add_export(const Command& app);
 Run add_query(const Command& app);
 Run add_fleet(const Command& app);
 
-struct NamedCommand {
-    std::string_view name;
-    Run (*add)(const Command& app);
-};
 /// The commands for a single unit, each in a folder of its own (dpu, spe).
 [[nodiscard]] std::span<const NamedCommand> unit_commands();
 
-/// Adds commands below `command`, and returns what runs the parsed one.
-[[nodiscard]] Run add_below(const Command& command, const std::vector<std::function<Run(const Command&)>>& adds);
+/// The options whose values completion finds in the capture, the answers file or this program.
+[[nodiscard]] std::vector<OptionLookup> lookups();
+
+/// The texts of all commands (texts/).
+[[nodiscard]] const command_line::Texts& all_texts();
 
 /// The whole program; never throws.
 int run(int argc, char** argv);

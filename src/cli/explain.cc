@@ -5,7 +5,7 @@
 
 #include "commands.h"
 #include "options.h"
-#include "terminal.h"
+#include "waymark/command_line/terminal.h"
 #include "waymark/doctor/explain_arguments.h"
 #include "waymark/isa/cores.h"
 #include "waymark/listing/explanation.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "options.h"
-#include "output.h"
+#include "waymark/command_line/output.h"
 
 namespace waymark::cli {
 

@@ -3,12 +3,12 @@
 
 #include <string>
 #include <vector>
-#include "command_line.h"
+#include "waymark/command_line/command.h"
 
 #include "commands.h"
-#include "output.h"
 #include "selection.h"
 #include "waymark/answers/own_code.h"
+#include "waymark/command_line/output.h"
 #include "waymark/doctor/capture_input.h"
 #include "waymark/pipeline/run.h"
 #include "waymark/pipeline/session.h"

@@ -1,67 +1,11 @@
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <array>
-#include <exception>
-#include <filesystem>
-#include <memory>
-#include <new>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "commands.h"
-#include "help/complete.h"
-#include "help/formatter.h"
-#include "help/man_page.h"
-#include "help/texts.h"
-#include "help/version.h"
-#include "mistakes.h"
-#include "terminal.h"
-#include "wrap.h"
+#include "version.h"
 
 namespace waymark::cli {
 
 namespace {
-
-/// Calls `each` with the command and all commands below it.
-void for_all(CLI::App& command, const std::function<void(CLI::App&)>& each) {
-    each(command);
-    for (CLI::App* sub : command.get_subcommands(std::function<bool(CLI::App*)>{})) for_all(*sub, each);
-}
-
-/// Adds --no-pager, before or after the command. Help shows it for commands that print text for reading.
-void add_no_pager(CLI::App& command) {
-    CLI::Option* const option = command.add_flag_callback(
-        "--no-pager", refuse_pager, "Write long output straight to the terminal, not through a pager");
-    if (command.get_parent() != nullptr && command.get_option_no_throw("--format") == nullptr) option->group("");
-}
-
-ExitStatus print(const std::string& text) {
-    auto out = Output::open("-");
-    if (!out) return unreadable;
-    out->write(text);
-    return out->close();
-}
-
-/// `waymark __man DIR` writes the man page of each command, for the build.
-ExitStatus write_man_pages(CLI::App& app, const std::string& folder) {
-    ExitStatus status = decoded;
-    const std::string date = page_date();
-    for_all(app, [&](CLI::App& command) {
-        auto out = Output::open((std::filesystem::path(folder) / (page_name(command) + ".1")).string());
-        if (!out) {
-            say("error", out.error().message);
-            status = unreadable;
-            return;
-        }
-        out->write(man_page(command, date));
-        if (out->close() != decoded) status = unreadable;
-    });
-    return status;
-}
 
 /// The commands in the order of --help and README.md; commands of a single unit follow.
 constexpr std::array commands_for_all_units{
@@ -78,143 +22,65 @@ constexpr std::array commands_for_all_units{
     NamedCommand{"fleet", add_fleet},       NamedCommand{"query", add_query},
     NamedCommand{"verify", add_verify}};
 
-/// The command line with all commands, or with only the command that is named first: setting up the options of all
-/// commands takes longer than decoding a small capture.
-struct CommandLine {
-    CLI::App app;
-    std::shared_ptr<HelpFormatter> help;
-    std::vector<std::pair<CLI::App*, Run>> commands;
-    bool complete = true;
+// The first matching row applies. Groups of options, and the paragraphs that explain them, begin with the same words.
+constexpr std::array unit_topics{TopicStart{"--unit spe", "spe"}, TopicStart{"--unit dpu", "dpu"},
+                                 TopicStart{"--unit mtb", "cortex-m"}, TopicStart{"--unit ", "unit"},
+                                 TopicStart{"--as perf", "perf"}};
+constexpr std::array group_topics{TopicStart{"A whole system", "system"}, TopicStart{"Names", "capture"},
+                                  TopicStart{"Bare trace files", "capture"}, TopicStart{"Selection", "capture"}};
+constexpr std::array paragraph_topics{TopicStart{"With --system everything", "system"},
+                                      TopicStart{"Types of packets", "types"}};
 
-    /// `only`: the name of a command, or --version, which needs no command. For any other word, the command line gets
-    /// all commands.
-    explicit CommandLine(std::string_view only);
-};
-
-/// Whether the parsed command prints text for readers, in lines as wide as the terminal.
-bool prints_text(const CLI::App& command) {
-    const auto given = [&](const char* name) {
-        const CLI::Option* const option = command.get_option_no_throw(name);
-        return option != nullptr && option->count() != 0;
-    };
-    if (given("--wide")) return false;
-    if (given("--list")) return true;
-    const CLI::Option* const format = command.get_option_no_throw("--format");
-    if (format == nullptr) return command.get_name() == "verify" || command.get_name() == "status";
-    const auto value = format->as<std::string>();
-    return value == "text" || value == "summary" || value == "calls";
+template <class... Rows>
+std::vector<TopicStart> joined(const Rows&... rows) {
+    std::vector<TopicStart> out;
+    (out.insert(out.end(), rows.begin(), rows.end()), ...);
+    return out;
 }
 
-/// Runs the command. Returns nullopt if help or an error message needs the complete command line.
-std::optional<ExitStatus> parse_and_go(CommandLine& line, int argc, char** argv) {
-    CLI::App& app = line.app;
-    bool parsed = false;
-    try {
-        app.parse(argc, argv);
-        parsed = true;
-        if (const CLI::App* const last = innermost(app); last != nullptr && prints_text(*last)) wrap_lines();
-        for (const auto& [command, go] : line.commands)
-            if (command->parsed()) return go();
-    } catch (const CLI::CallForHelp&) {
-        if (!line.complete) return {};
-        if (const std::string mistake = mistake_in_help(app, argc, argv); !mistake.empty()) {
-            say("error", mistake);
-            return usage;
-        }
-        line.help->show(topic_asked_for(argc, argv));
-        return print(app.help());
-    } catch (const CLI::CallForVersion& version) {
-        return print(version.what() + std::string("\n"));
-    } catch (const CLI::ParseError& error) {
-        // Options that print a list and exit.
-        if (error.get_exit_code() == 0) return decoded;
-        if (!line.complete && !parsed) return {};
-        const CLI::App* const last = innermost(app);
-        const std::string sentence = sentence_of(error, app, argc, argv);
-        say("error", fmt::format("{}{} See {} --help", sentence, sentence.ends_with('?') ? "" : ".",
-                                 full_name(last == nullptr ? app : *last)));
-    } catch (const std::bad_alloc&) {
-        say("error", "out of memory");
-        return unreadable;
-    } catch (const std::exception& error) {
-        say("error", error.what());
-        return unreadable;
-    }
-    return usage;
-}
-
-CommandLine::CommandLine(std::string_view only)
-    : app{"Waymark decodes Arm program flow trace (PTM, ETMv3, ETMv4, ETE, MTB), messages (ITM, DWT, STM), statistical "
-          "profiles (SPE) and StarCore DPU captures: which code ran, when, and what was lost.",
-          "waymark"},
-      help{std::make_shared<HelpFormatter>(text_columns())} {
-    app.require_subcommand(1);
-    app.formatter(help);
-    app.set_version_flag("--version", version_text, "Print the version, and the versions of libraries, and exit");
-    const auto is_only = [only](const NamedCommand& command) { return command.name == only; };
-    complete = only != "--version" && std::ranges::none_of(commands_for_all_units, is_only) &&
-               std::ranges::none_of(unit_commands(), is_only);
-    const auto add = [&](const NamedCommand& command) {
-        if (!complete && !is_only(command)) return;
-        Run run = command.add(Command(app));
-        commands.emplace_back(app.get_subcommand(std::string(command.name)), std::move(run));
-    };
-    std::ranges::for_each(commands_for_all_units, add);
-    std::ranges::for_each(unit_commands(), add);
-    // The footer is set after the commands are added, since they would inherit it.
-    app.footer(
-        "Exit status: 0 success; 1 there is nothing to show, or trace was lost and --strict is given; 2 invalid "
-        "command "
-        "line; 3 an input cannot be read completely, or the output cannot be written (also if 1 applies). Everything "
-        "that could be read is shown in any case.\n"
-        "\n"
-        "Environment:\n"
-        "  PAGER     The program that shows output on a terminal; default: less, which ends by itself if all fits the "
-        "screen. cat or nothing: none\n"
-        "  LESS      Options of less; default: FRX\n"
-        "  NO_COLOR  If set to anything, no colours are used\n"
-        "\n"
-        "waymark help COMMAND describes each command, and so does 'man waymark-COMMAND'. waymark help capture: how "
-        "captures are named and parts of them selected.\n");
-    for_all(app, add_no_pager);
+command_line::Program program() {
+    command_line::Program out{
+        .name = "waymark",
+        .about =
+            "Waymark decodes Arm program flow trace (PTM, ETMv3, ETMv4, ETE, MTB), messages (ITM, DWT, STM), "
+            "statistical "
+            "profiles (SPE) and StarCore DPU captures: which code ran, when, and what was lost.",
+        .footer =
+            "Exit status: 0 success; 1 there is nothing to show, or trace was lost and --strict is given; 2 invalid "
+            "command "
+            "line; 3 an input cannot be read completely, or the output cannot be written (also if 1 applies). "
+            "Everything "
+            "that could be read is shown in any case.\n"
+            "\n"
+            "Environment:\n"
+            "  PAGER     The program that shows output on a terminal; default: less, which ends by itself if all fits "
+            "the "
+            "screen. cat or nothing: none\n"
+            "  LESS      Options of less; default: FRX\n"
+            "  NO_COLOR  If set to anything, no colours are used\n"
+            "\n"
+            "waymark help COMMAND describes each command, and so does 'man waymark-COMMAND'. waymark help capture: how "
+            "captures are named and parts of them selected.\n",
+        .versioned_name = "Waymark " WAYMARK_VERSION,
+        .version = version_text,
+        .texts = &all_texts(),
+        .commands = {commands_for_all_units.begin(), commands_for_all_units.end()},
+        .commands_of_text = {"verify", "status"},
+        .topics = {.groups = joined(unit_topics, group_topics),
+                   .paragraphs = joined(unit_topics, paragraph_topics),
+                   .shared = "capture",
+                   .shared_about = "Options to name a capture and to select one of its parts. Most commands that take "
+                                   "a CAPTURE have them; "
+                                   "waymark COMMAND --help all shows which.",
+                   .shared_command = "flow"},
+        .lookups = lookups()};
+    const auto units = unit_commands();
+    out.commands.insert(out.commands.end(), units.begin(), units.end());
+    return out;
 }
 
 }  // namespace
 
-Run add_below(const Command& command, const std::vector<std::function<Run(const Command&)>>& adds) {
-    CLI::App& app = command.app();
-    app.require_subcommand(1);
-    std::vector<std::pair<CLI::App*, Run>> commands;
-    for (const auto& add : adds) {
-        Run run = add(command);
-        commands.emplace_back(app.get_subcommands({}).back(), std::move(run));
-    }
-    return [commands = std::move(commands)] {
-        for (const auto& [below, go] : commands)
-            if (below->parsed()) return go();
-        return usage;
-    };
-}
-
-int run(int argc, char** argv) {
-    std::vector<std::string> as_option = as_help_option(argc, argv);
-    std::vector<char*> words;
-    for (std::string& word : as_option) words.push_back(word.data());
-    if (!words.empty()) {
-        argc = static_cast<int>(words.size());
-        words.push_back(nullptr);
-        argv = words.data();
-    }
-    const std::vector<std::string_view> arguments(argv, argv + argc);
-    const std::string_view first = argc > 1 ? arguments[1] : "";
-    const auto line = std::make_unique<CommandLine>(first);
-    // Hidden commands, for the scripts of shells and for the build.
-    if (argc > 2 && first == "__complete") return run_complete(line->app, {arguments.begin() + 2, arguments.end()});
-    if (argc == 3 && first == "__man") return write_man_pages(line->app, argv[2]);
-    std::optional<ExitStatus> status = parse_and_go(*line, argc, argv);
-    if (!status) status = parse_and_go(*std::make_unique<CommandLine>(""), argc, argv);
-    end_terminal_output();
-    return status.value_or(usage);
-}
+int run(int argc, char** argv) { return command_line::run(program(), argc, argv); }
 
 }  // namespace waymark::cli

@@ -4,7 +4,7 @@
 
 #include <string>
 #include <vector>
-#include "command_line.h"
+#include "waymark/command_line/command.h"
 
 #include "waymark/core/result.h"
 #include "waymark/pipeline/flow_filter.h"

@@ -1,6 +1,5 @@
-#include "texts.h"
+#include "commands.h"
 
-#include <algorithm>
 #include <array>
 
 namespace waymark::cli {
@@ -74,114 +73,11 @@ constexpr auto texts = std::to_array<std::string_view>({
 #include "texts/verify.txt"
 });
 
-std::string_view next_line(std::string_view& text) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    return line;
-}
-
-/// A text: its first line, and the rest.
-struct Headed {
-    std::string_view head, rest;
-};
-constexpr auto headed = [] {
-    std::array<Headed, texts.size()> out;
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-        const std::size_t end = texts[i].find('\n');
-        out[i] = {texts[i].substr(0, end), texts[i].substr(end + 1)};
-    }
-    return out;
-}();
-
-/// The texts whose first line is `kind` and `of`, without that line.
-std::vector<std::string_view> texts_of(std::string_view kind, std::string_view of) {
-    std::vector<std::string_view> out;
-    for (const auto& [head, rest] : headed)
-        if (head.size() == kind.size() + of.size() && head.ends_with(of) && head.starts_with(kind)) out.push_back(rest);
-    return out;
-}
-
-std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
-    std::vector<std::string_view> out;
-    while (!text.empty()) {
-        const std::size_t end = std::min(text.find(separator), text.size());
-        out.push_back(text.substr(0, end));
-        text.remove_prefix(std::min(end + separator.size(), text.size()));
-    }
-    return out;
-}
-
-/// Whether a list such as `-o,--output` contains the name.
-bool has_name(std::string_view names, std::string_view name) {
-    for (std::size_t at = names.find(name); at != names.npos; at = names.find(name, at + 1)) {
-        const std::size_t end = at + name.size();
-        if ((at == 0 || names[at - 1] == ',') && (end == names.size() || names[end] == ',')) return true;
-    }
-    return false;
-}
-
-constexpr std::string_view footer_mark = "===";
-
-std::optional<OptionText> find(std::string_view text, std::string_view option) {
-    std::string_view group;
-    while (!text.empty()) {
-        std::string_view line = next_line(text);
-        if (line == footer_mark) return std::nullopt;
-        if (line.empty() || line.front() == ' ') continue;
-        if (line.starts_with("# ")) {
-            group = line.substr(2);
-            continue;
-        }
-        const std::size_t end = std::min(line.find(' '), line.size());
-        const std::string_view names = line.substr(0, end);
-        if (!has_name(names.substr(0, names.find('{')), option)) continue;
-        OptionText out;
-        out.names = names;
-        out.group = group;
-        line.remove_prefix(end);
-        if (const std::size_t open = line.find("  ("); open != line.npos) {
-            out.properties = split(line.substr(open + 3, line.size() - open - 4), ", ");
-            line = line.substr(0, open);
-        }
-        if (const std::size_t open = line.find(" {"); open != line.npos) {
-            for (const std::string_view word : split(line.substr(open + 2, line.size() - open - 3), ","))
-                out.words.emplace_back(word);
-            line = line.substr(0, open);
-        }
-        if (!line.empty()) out.type = line.substr(1);
-        while (text.starts_with(' ')) {
-            line = next_line(text);
-            out.help += (out.help.empty() ? "" : " ") + std::string(line.substr(line.find_first_not_of(' ')));
-        }
-        return out;
-    }
-    return std::nullopt;
-}
-
 }  // namespace
 
-std::optional<CommandText> text_of_command(std::string_view command) {
-    const auto found = texts_of({}, command);
-    if (found.empty()) return std::nullopt;
-    std::string_view text = found.front();
-    CommandText out{.title = std::string(next_line(text)), .footer = {}};
-    while (!text.empty())
-        if (next_line(text) == footer_mark) {
-            out.footer = text;
-            break;
-        }
-    return out;
-}
-
-std::optional<OptionText> text_of_option(std::string_view command, std::string_view option) {
-    for (const std::string_view text : texts_of({}, command))
-        if (auto own = find(text, option)) return own;
-    for (std::string_view of = command;; of = of.substr(0, of.rfind(' '))) {
-        for (const std::string_view text : texts_of("options of ", of))
-            if (auto shared = find(text, option)) return shared;
-        if (of.find(' ') == of.npos) return std::nullopt;
-    }
+const command_line::Texts& all_texts() {
+    static const command_line::Texts all(texts);
+    return all;
 }
 
 }  // namespace waymark::cli

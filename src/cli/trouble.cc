@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "output.h"
+#include "waymark/command_line/output.h"
 
 namespace waymark::cli {
 

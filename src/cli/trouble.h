@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "output.h"
 #include "waymark/capture/capture.h"
+#include "waymark/command_line/output.h"
 #include "waymark/core/types.h"
 #include "waymark/doctor/finding.h"
 #include "waymark/flow/flow.h"

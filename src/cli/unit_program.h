@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 #include <vector>
-#include "command_line.h"
+#include "waymark/command_line/command.h"
 
 #include "waymark/record/flow_recording.h"
 

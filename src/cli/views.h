@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "output.h"
 #include "waymark/answers/views.h"
+#include "waymark/command_line/output.h"
 
 namespace waymark::cli {
 

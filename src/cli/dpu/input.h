@@ -4,7 +4,7 @@
 #include <string>
 
 #include "../options.h"
-#include "../output.h"
+#include "waymark/command_line/output.h"
 #include "waymark/doctor/dpu_input.h"
 
 namespace waymark::cli {

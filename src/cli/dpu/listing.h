@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "../options.h"
-#include "../output.h"
 #include "input.h"
 #include "waymark/answers/account.h"
+#include "waymark/command_line/output.h"
 
 namespace waymark::cli {
 

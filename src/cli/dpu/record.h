@@ -3,7 +3,7 @@
 #pragma once
 
 #include <vector>
-#include "../command_line.h"
+#include "waymark/command_line/command.h"
 
 #include "waymark/core/result.h"
 #include "waymark/record/flow_recording.h"

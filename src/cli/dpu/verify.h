@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "../output.h"
+#include "waymark/command_line/output.h"
 
 namespace waymark::cli {
 

@@ -89,7 +89,8 @@ std::vector<std::string> FleetDecoding::arguments() const {
 
 Result<std::unique_ptr<FleetDecoding>> FleetDecoding::read(const std::vector<std::string>& arguments) {
     auto out = std::make_unique<FleetDecoding>();
-    if (const auto wrong = parse_options(arguments, [&](const Command& command) { out->add_to(command); }))
+    if (const auto wrong =
+            parse_options(all_texts(), "waymark", arguments, [&](const Command& command) { out->add_to(command); }))
         return Error{Errc::usage, "the options in the plan are not options of this version: " + *wrong};
     out->options_.clear();  // the stored options end with `command`
     AnswersOptions& a = out->answers_;

@@ -3,10 +3,10 @@
 
 #include <string>
 #include <vector>
-#include "../command_line.h"
+#include "waymark/command_line/command.h"
 
 #include "../options.h"
-#include "../output.h"
+#include "waymark/command_line/output.h"
 #include "waymark/doctor/profile_view.h"
 #include "waymark/listing/profile.h"
 

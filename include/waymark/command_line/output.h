@@ -13,7 +13,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "waymark/answers/table.h"
 #include "waymark/core/numbers.h"
 #include "waymark/core/result.h"
 #include "waymark/core/utf8.h"
@@ -23,7 +22,7 @@ namespace waymark::capture {
 class PlacedFile;
 }
 
-namespace waymark::cli {
+namespace waymark::command_line {
 
 /// Exit statuses, the same for every command and unit (README.md, Exit status). If several apply, `usage` takes
 /// precedence over `unreadable`, and `unreadable` over `nothing`.
@@ -126,7 +125,4 @@ private:
     std::chrono::steady_clock::time_point began_, shown_;
 };
 
-using listing::json_string;
-using listing::shown_width;
-
-}  // namespace waymark::cli
+}  // namespace waymark::command_line

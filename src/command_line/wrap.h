@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace waymark::cli {
+namespace waymark::command_line {
 
 /// Turns wrapping of standard output on. Do not call it for formats that programs read.
 void wrap_lines();
@@ -14,4 +14,4 @@ void wrap_lines();
 /// Adds a line, wrapped at words to `columns`; continuation lines are indented further.
 void add_wrapped(std::string& out, std::string_view line, std::size_t columns);
 
-}  // namespace waymark::cli
+}  // namespace waymark::command_line

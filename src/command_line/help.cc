@@ -1,11 +1,11 @@
-#include "texts.h"
+#include "help.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <sstream>
 #include <utility>
 
-namespace waymark::cli {
+namespace waymark::command_line {
 
 namespace {
 
@@ -112,6 +112,14 @@ std::string full_name(const CLI::App& command) {
     return (command.get_parent() == nullptr ? "" : full_name(*command.get_parent()) + " ") + command.get_name();
 }
 
+std::string program_of(const CLI::App& command) {
+    return command.get_parent() == nullptr ? command.get_name() : program_of(*command.get_parent());
+}
+
+bool is_own_command(const CLI::App& command, std::string_view line) {
+    return line.starts_with(program_of(command) + ' ');
+}
+
 std::vector<const CLI::App*> commands_of(const CLI::App& command) {
     return command.get_subcommands([](const CLI::App* sub) { return !sub->get_group().empty(); });
 }
@@ -146,4 +154,4 @@ std::string usage_of(const CLI::App& command) {
     return out;
 }
 
-}  // namespace waymark::cli
+}  // namespace waymark::command_line

@@ -9,56 +9,26 @@
 #include <sstream>
 #include <utility>
 
+#include "help.h"
 #include "suggest.h"
-#include "texts.h"
 #include "waymark/listing/text.h"
 
-namespace waymark::cli {
+namespace waymark::command_line {
 
 namespace {
 
 constexpr std::string_view all_topics = "all";
 
-struct TopicStart {
-    std::string_view begins, topic;
-};
-
-// The first matching entry applies. Groups of options, and the paragraphs that explain them, begin with the same words.
-constexpr std::array option_topics{TopicStart{"--unit spe", "spe"}, TopicStart{"--unit dpu", "dpu"},
-                                   TopicStart{"--unit mtb", "cortex-m"}, TopicStart{"--unit ", "unit"},
-                                   TopicStart{"--as perf", "perf"}};
-constexpr std::array group_topics{TopicStart{"A whole system", "system"}, TopicStart{"Names", capture_topic},
-                                  TopicStart{"Bare trace files", capture_topic},
-                                  TopicStart{"Selection", capture_topic}};
-constexpr std::array paragraph_topics{TopicStart{"With --system everything", "system"},
-                                      TopicStart{"Types of packets", "types"}};
-
-std::string_view topic_in(const auto& table, std::string_view text) {
-    for (const TopicStart& row : table)
+std::string_view topic_in(const std::vector<TopicStart>& rows, std::string_view text) {
+    for (const TopicStart& row : rows)
         if (text.starts_with(row.begins)) return row.topic;
     return {};
 }
 
-std::string_view topic_of_group(std::string_view group) {
-    const std::string_view topic = topic_in(option_topics, group);
-    return topic.empty() ? topic_in(group_topics, group) : topic;
-}
-
-std::string_view topic_of_paragraph(std::string_view text) {
-    const std::string_view topic = topic_in(option_topics, text);
-    return topic.empty() ? topic_in(paragraph_topics, text) : topic;
-}
-
-bool is_topic(std::string_view word) {
-    const auto names = [word](const TopicStart& row) { return row.topic == word; };
-    return word == all_topics || std::ranges::any_of(option_topics, names) ||
-           std::ranges::any_of(group_topics, names) || std::ranges::any_of(paragraph_topics, names);
-}
-
-std::vector<std::string_view> topics_of(const CLI::App& command) {
+std::vector<std::string_view> topics_of(const Topics& topics, const CLI::App& command) {
     std::vector<std::string_view> out;
     for (const OptionGroup& group : option_groups(command)) {
-        const std::string_view topic = topic_of_group(group.name);
+        const std::string_view topic = topics.of_group(group.name);
         if (!topic.empty() && std::ranges::find(out, topic) == out.end()) out.push_back(topic);
     }
     return out;
@@ -83,25 +53,31 @@ void add_verbatim(std::string& out, const std::string& line, std::size_t columns
 
 }  // namespace
 
-std::string_view topic_asked_for(int argc, char** argv) {
+std::string_view Topics::of_group(std::string_view name) const { return topic_in(groups, name); }
+std::string_view Topics::of_paragraph(std::string_view text) const { return topic_in(paragraphs, text); }
+bool Topics::has(std::string_view word) const {
+    const auto names = [word](const TopicStart& row) { return row.topic == word; };
+    return word == all_topics || std::ranges::any_of(groups, names) || std::ranges::any_of(paragraphs, names);
+}
+
+std::string_view topic_asked_for(const Topics& topics, int argc, char** argv) {
     for (int i = 1; i + 1 < argc; ++i)
         if (const std::string_view word = argv[i]; word == "--help" || word == "-h")
-            return is_topic(argv[i + 1]) ? std::string_view(argv[i + 1]) : std::string_view();
+            return topics.has(argv[i + 1]) ? std::string_view(argv[i + 1]) : std::string_view();
     return {};
 }
 
-std::vector<std::string> as_help_option(int argc, char** argv) {
+std::vector<std::string> as_help_option(const Topics& topics, int argc, char** argv) {
     if (argc < 2 || std::string_view(argv[1]) != "help") return {};
     std::vector<std::string> out(argv, argv + argc);
     out.erase(out.begin() + 1);
-    // Every command that takes a capture shows the options that all such commands share.
-    if (out.size() == 2 && out[1] == capture_topic) out.insert(out.begin() + 1, "flow");
-    const bool with_topic = out.size() > 2 && is_topic(out.back());
+    if (out.size() == 2 && out[1] == topics.shared) out.insert(out.begin() + 1, std::string(topics.shared_command));
+    const bool with_topic = out.size() > 2 && topics.has(out.back());
     out.insert(out.end() - (with_topic ? 1 : 0), "--help");
     return out;
 }
 
-std::string mistake_in_help(const CLI::App& app, int argc, char** argv) {
+std::string mistake_in_help(const Topics& topics, const CLI::App& app, int argc, char** argv) {
     const std::vector<std::string> words(argv + 1, argv + argc);
     const CLI::App* at = &app;
     const auto sentence = [&at](std::string text) {
@@ -112,26 +88,27 @@ std::string mistake_in_help(const CLI::App& app, int argc, char** argv) {
         if (word.starts_with('-') || below.empty()) break;
         const auto found = std::ranges::find(below, word, [](const CLI::App* c) { return c->get_name(); });
         if (found == below.end()) {
-            if (at == &app && word == capture_topic) return sentence("'waymark help capture' takes no other word");
+            if (at == &app && word == topics.shared)
+                return sentence(fmt::format("'{} help {}' takes no other word", app.get_name(), topics.shared));
             std::vector<std::string> known;
             for (const CLI::App* command : below) known.push_back(command->get_name());
-            if (at == &app) known.emplace_back(capture_topic);
+            if (at == &app) known.emplace_back(topics.shared);
             return sentence(fmt::format("'{}' is not a {} command{}", word, full_name(*at), did_you_mean(word, known)));
         }
         at = *found;
     }
     // The word after --help may be a capture.
     const auto help = std::ranges::find_if(words, [](std::string_view w) { return w == "--help" || w == "-h"; });
-    if (words.end() - help != 2 || words.back().starts_with('-') || is_topic(words.back())) return {};
+    if (words.end() - help != 2 || words.back().starts_with('-') || topics.has(words.back())) return {};
     std::error_code error;
     if (std::filesystem::exists(words.back(), error)) return {};
     std::set<std::string> parts{std::string(all_topics)};
-    for (const std::string_view topic : topics_of(*at)) parts.emplace(topic);
+    for (const std::string_view topic : topics_of(topics, *at)) parts.emplace(topic);
     return sentence(fmt::format("the help has no part '{}'; its parts: {}", words.back(), fmt::join(parts, ", ")));
 }
 
-HelpFormatter::HelpFormatter(std::size_t columns)
-    : columns_(std::max<std::size_t>(columns, 40)), left_(columns_ >= 90 ? 30 : columns_ / 3) {}
+HelpFormatter::HelpFormatter(const Topics& topics, std::size_t columns)
+    : topics_(topics), columns_(std::max<std::size_t>(columns, 40)), left_(columns_ >= 90 ? 30 : columns_ / 3) {}
 
 void HelpFormatter::add_row(std::string& out, const std::string& left, std::string_view right) const {
     std::string line = "  " + left;
@@ -152,7 +129,7 @@ bool HelpFormatter::shows(std::string_view topic) const { return topic_ == all_t
 
 void HelpFormatter::add_options(std::string& out, const CLI::App& command) const {
     for (const OptionGroup& group : option_groups(command)) {
-        if (!shows(topic_of_group(group.name))) continue;
+        if (!shows(topics_.of_group(group.name))) continue;
         out += '\n';
         add_paragraph(out, group.name + ':', columns_);
         for (const CLI::Option* option : group.options) {
@@ -167,15 +144,18 @@ void HelpFormatter::add_options(std::string& out, const CLI::App& command) const
 }
 
 void HelpFormatter::add_topics(std::string& out, const CLI::App& command) const {
-    const auto topics = topics_of(command);
+    const auto topics = topics_of(topics_, command);
     if (topics.empty()) return;
     out += "\nMore options:\n";
     for (const std::string_view topic : topics) {
         std::string groups;
         for (const OptionGroup& group : option_groups(command))
-            if (topic_of_group(group.name) == topic) groups += (groups.empty() ? "" : "; ") + group.name;
-        const bool shared = topic == capture_topic;
-        add_row(out, shared ? "waymark help capture" : fmt::format("{} --help {}", full_name(command), topic), groups);
+            if (topics_.of_group(group.name) == topic) groups += (groups.empty() ? "" : "; ") + group.name;
+        const bool shared = topic == topics_.shared;
+        add_row(out,
+                shared ? fmt::format("{} help {}", program_of(command), topic)
+                       : fmt::format("{} --help {}", full_name(command), topic),
+                groups);
     }
     add_row(out, fmt::format("{} --help {}", full_name(command), all_topics), "all of them");
 }
@@ -184,20 +164,20 @@ void HelpFormatter::add_footer(std::string& out, const CLI::App& command) const 
     bool first = true;
     for (const TextPart& part : parts_of(command.get_footer())) {
         const bool explains = part.kind == TextPart::Kind::paragraph;
-        if (!shows(explains ? topic_of_paragraph(part.text) : std::string_view())) continue;
+        if (!shows(explains ? topics_.of_paragraph(part.text) : std::string_view())) continue;
         if (std::exchange(first, false) || part.after_blank) out += '\n';
         switch (part.kind) {
             case TextPart::Kind::heading: out += part.text + '\n'; break;
             case TextPart::Kind::paragraph: add_paragraph(out, part.text, columns_); break;
             case TextPart::Kind::item: {
-                const bool is_command = part.term.starts_with("waymark ");
+                const bool is_command = is_own_command(command, part.term);
                 if (is_command) add_verbatim(out, part.term, columns_, true);
                 add_row(out, is_command ? "" : part.term, part.text);
                 break;
             }
             case TextPart::Kind::verbatim: {
                 std::istringstream lines(part.text);
-                const bool commands = part.text.starts_with("waymark ");
+                const bool commands = is_own_command(command, part.text);
                 for (std::string line; std::getline(lines, line);) add_verbatim(out, line, columns_, commands);
             }
         }
@@ -206,12 +186,8 @@ void HelpFormatter::add_footer(std::string& out, const CLI::App& command) const 
 
 std::string HelpFormatter::make_help(const CLI::App* command, std::string, CLI::AppFormatMode) const {
     std::string out;
-    if (topic_ == capture_topic) {
-        add_paragraph(
-            out,
-            "Options to name a capture and to select one of its parts. Most commands that take a CAPTURE have them; "
-            "waymark COMMAND --help all shows which.",
-            columns_);
+    if (!topic_.empty() && topic_ == topics_.shared) {
+        add_paragraph(out, topics_.shared_about, columns_);
         add_options(out, *command);
         return out;
     }
@@ -241,4 +217,4 @@ std::string HelpFormatter::make_help(const CLI::App* command, std::string, CLI::
     return out;
 }
 
-}  // namespace waymark::cli
+}  // namespace waymark::command_line

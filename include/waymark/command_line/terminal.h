@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-namespace waymark::cli {
+namespace waymark::command_line {
 
 /// Whether standard output goes to a terminal, directly or through the pager.
 [[nodiscard]] bool to_terminal();
@@ -31,4 +31,4 @@ void begin_terminal_output();
 /// was written.
 void end_terminal_output();
 
-}  // namespace waymark::cli
+}  // namespace waymark::command_line

@@ -5,7 +5,7 @@
 
 #include "waymark/core/letter_changes.h"
 
-namespace waymark::cli {
+namespace waymark::command_line {
 
 namespace {
 
@@ -57,4 +57,4 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
     return out + '?';
 }
 
-}  // namespace waymark::cli
+}  // namespace waymark::command_line

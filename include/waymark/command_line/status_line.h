@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace waymark::cli {
+namespace waymark::command_line {
 
 /// The rest of the terminal scrolls above the line (DECSTBM), so the program's output is never mixed with it. Works
 /// only if standard error is a terminal that can move its cursor. Other processes may write at any time.
@@ -27,4 +27,4 @@ private:
     unsigned rows_ = 0;  ///< height of the terminal when the line was reserved; 0: it is not reserved
 };
 
-}  // namespace waymark::cli
+}  // namespace waymark::command_line

@@ -12,7 +12,7 @@ class App;
 class Option;
 }  // namespace CLI
 
-namespace waymark::cli {
+namespace waymark::command_line {
 
 /// One part of the text below a command's options.
 struct TextPart {
@@ -47,6 +47,10 @@ using listing::wrapped;
 
 /// `waymark spe records`.
 [[nodiscard]] std::string full_name(const CLI::App& command);
+/// `waymark`, of any of its commands.
+[[nodiscard]] std::string program_of(const CLI::App& command);
+/// Whether the line is a command of the same program: whether it begins with `waymark `.
+[[nodiscard]] bool is_own_command(const CLI::App& command, std::string_view line);
 
 /// The commands of a command, in the order of --help.
 [[nodiscard]] std::vector<const CLI::App*> commands_of(const CLI::App& command);
@@ -62,4 +66,4 @@ struct OptionGroup {
 /// The usage line, such as `waymark flow [OPTIONS] CAPTURE`.
 [[nodiscard]] std::string usage_of(const CLI::App& command);
 
-}  // namespace waymark::cli
+}  // namespace waymark::command_line

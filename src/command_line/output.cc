@@ -1,4 +1,4 @@
-#include "output.h"
+#include "waymark/command_line/output.h"
 
 #include <unistd.h>
 
@@ -9,13 +9,13 @@
 #include <mutex>
 #include <set>
 
-#include "terminal.h"
 #include "waymark/capture/placed_file.h"
+#include "waymark/command_line/terminal.h"
 #include "waymark/core/numbers.h"
 #include "waymark/core/utf8.h"
 #include "wrap.h"
 
-namespace waymark::cli {
+namespace waymark::command_line {
 
 namespace {
 /// Held while something is written to standard error, or where standard output is a terminal.
@@ -111,7 +111,7 @@ void add_wrapped(std::string& out, std::string_view line, std::size_t columns) {
             if (begin == line.size()) return;
             out += '\n' + deeper;
             i = std::max(i, begin);
-            width = deeper.size() + shown_width(line.substr(begin, i - begin));
+            width = deeper.size() + listing::shown_width(line.substr(begin, i - begin));
             space = line.npos;
             continue;
         }
@@ -262,4 +262,4 @@ void ProgressLine::show(std::uint64_t bytes, std::optional<std::uint64_t> of) {
     show_progress(line);
 }
 
-}  // namespace waymark::cli
+}  // namespace waymark::command_line

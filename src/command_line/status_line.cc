@@ -1,4 +1,4 @@
-#include "status_line.h"
+#include "waymark/command_line/status_line.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "output.h"
+#include "waymark/command_line/output.h"
 
-namespace waymark::cli {
+namespace waymark::command_line {
 
 namespace {
 
@@ -35,7 +35,7 @@ bool can_move_cursor() {
 
 /// The first `most` characters of a text.
 std::string cut_to(std::string text, std::size_t most) {
-    while (shown_width(text) > most) {
+    while (listing::shown_width(text) > most) {
         while ((static_cast<unsigned char>(text.back()) & 0xc0U) == 0x80U) text.pop_back();
         text.pop_back();
     }
@@ -68,4 +68,4 @@ void StatusLine::end() {
     rows_ = 0;
 }
 
-}  // namespace waymark::cli
+}  // namespace waymark::command_line

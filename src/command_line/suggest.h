@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace waymark::cli {
+namespace waymark::command_line {
 
 /// At most three known words that `word` may stand for, the most similar first: those at the smallest distance, at most
 /// a third of the word's length; otherwise those that begin with the word. Leading dashes are ignored.
@@ -14,4 +14,4 @@ namespace waymark::cli {
 /// The text `; did you mean sort or sorted?`, or an empty text.
 [[nodiscard]] std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
 
-}  // namespace waymark::cli
+}  // namespace waymark::command_line

@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "texts.h"
+#include "help.h"
 
-namespace waymark::cli {
+namespace waymark::command_line {
 
 namespace {
 
@@ -108,7 +108,7 @@ Sections sections_of(const CLI::App& command) {
     // The section of the last heading gets items and verbatim lines.
     std::string* below = &out.description;
     for (const TextPart& part : parts_of(command.get_footer())) {
-        const bool is_example = part.text.starts_with("waymark ") || part.term.starts_with("waymark ");
+        const bool is_example = is_own_command(command, part.text) || is_own_command(command, part.term);
         if (part.kind == TextPart::Kind::heading) {
             below = part.text.starts_with("Example")       ? &out.examples
                     : part.text.starts_with("Environment") ? &out.environment
@@ -152,11 +152,11 @@ std::string page_date() {
     return fmt::format("{:%Y-%m-%d}", fmt::gmtime(when));
 }
 
-std::string man_page(const CLI::App& command, const std::string& date) {
+std::string man_page(const CLI::App& command, const std::string& from, const std::string& date) {
     const Sections sections = sections_of(command);
     std::string out =
-        fmt::format(".\\\" Made from the texts of '{} \\-\\-help'.\n.TH {} 1 {} \"Waymark {}\" \"Waymark\"\n",
-                    full_name(command), as_roff(in_capitals(page_name(command))), date, WAYMARK_VERSION);
+        fmt::format(".\\\" Made from the texts of '{} \\-\\-help'.\n.TH {} 1 {} \"{}\" \"{}\"\n", full_name(command),
+                    as_roff(in_capitals(page_name(command))), date, from, from.substr(0, from.find(' ')));
     // Words are not hyphenated, and lines are not filled with spaces.
     out += ".nh\n.ad l\n";
     add_roff_section(out, ".SH", "NAME");
@@ -200,4 +200,4 @@ std::string man_page(const CLI::App& command, const std::string& date) {
     return out;
 }
 
-}  // namespace waymark::cli
+}  // namespace waymark::command_line

@@ -1,4 +1,4 @@
-#include "command_line.h"
+#include "waymark/command_line/command.h"
 
 #include <fmt/ranges.h>
 
@@ -8,12 +8,12 @@
 #include <optional>
 #include <type_traits>
 
-#include "help/suggest.h"
-#include "help/texts.h"
-#include "texts.h"
+#include "help.h"
+#include "suggest.h"
+#include "waymark/command_line/texts.h"
 #include "waymark/core/result.h"
 
-namespace waymark::cli {
+namespace waymark::command_line {
 
 namespace {
 
@@ -23,8 +23,8 @@ Check check_of(const CLI::Validator& validator) {
     return {[validator](std::string& value) { return validator(value); }, validator.get_description()};
 }
 
-OptionText text_of(const CLI::App& command, std::string_view name) {
-    auto text = text_of_option(full_name(command), name);
+OptionText text_of(const Texts& texts, const CLI::App& command, std::string_view name) {
+    auto text = texts.option(full_name(command), name);
     WM_CHECK(text.has_value());
     return *std::move(text);
 }
@@ -103,10 +103,11 @@ Check with_unit(const std::map<std::string, std::uint64_t>& units) {
 }
 Check with_size_unit(bool decimal) { return check_of(CLI::AsSizeValue(decimal)); }
 
-std::optional<std::string> parse_options(const std::vector<std::string>& arguments,
+std::optional<std::string> parse_options(const Texts& texts, const std::string& command,
+                                         const std::vector<std::string>& arguments,
                                          const std::function<void(const Command&)>& add) {
-    CLI::App app{"", "waymark"};
-    add(Command(app));
+    CLI::App app{"", command};
+    add(Command(app, texts));
     try {
         app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     } catch (const CLI::ParseError& error) {
@@ -141,19 +142,19 @@ std::string Option::get_type_name() const { return option_->get_type_name(); }
 const std::vector<std::string>& Option::results() const { return option_->results(); }
 
 Command Command::add(const std::string& name) const {
-    const auto text = text_of_command(full_name(*app_) + " " + name);
+    const auto text = texts_->command(full_name(*app_) + " " + name);
     WM_CHECK(text.has_value());
     const Command out = add(name, text->title);
     if (!text->footer.empty()) out.footer(text->footer);
     return out;
 }
 Command Command::add(const std::string& name, const std::string& title) const {
-    return Command(*app_->add_subcommand(name, title));
+    return Command(*app_->add_subcommand(name, title), *texts_);
 }
 
 template <class T>
 Option Command::option(std::string_view name, T& value) const {
-    const OptionText text = text_of(*app_, name);
+    const OptionText text = text_of(*texts_, *app_, name);
     if constexpr (std::is_same_v<T, std::string>)
         if (value.empty() && std::ranges::find(text.properties, "default") != text.properties.end() &&
             !text.words.empty())
@@ -180,7 +181,7 @@ WM_OPTION_OF(std::optional<double>);
 #undef WM_OPTION_OF
 
 Option Command::flag(std::string_view name, bool& value) const {
-    const OptionText text = text_of(*app_, name);
+    const OptionText text = text_of(*texts_, *app_, name);
     return described(app_->add_flag(text.names, value, text.help), text);
 }
 Option Command::add_flag(const std::string& names, bool& value, const std::string& help) const {
@@ -191,7 +192,7 @@ Option Command::add_function(const std::string& names, const std::function<void(
     return Option(app_->add_option_function<std::string>(names, take, help));
 }
 Option Command::print(std::string_view name, const std::function<std::string()>& what) const {
-    const OptionText text = text_of(*app_, name);
+    const OptionText text = text_of(*texts_, *app_, name);
     return Option(app_->add_flag_callback(
         text.names,
         [what] {
@@ -219,4 +220,4 @@ std::vector<Option> Command::get_options() const {
 void Command::remove_option(const std::string& name) const { app_->remove_option(app_->get_option(name)); }
 bool Command::parsed() const { return app_->parsed(); }
 
-}  // namespace waymark::cli
+}  // namespace waymark::command_line

@@ -1,4 +1,4 @@
-#include "terminal.h"
+#include "waymark/command_line/terminal.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -17,7 +17,7 @@
 
 #include "wrap.h"
 
-namespace waymark::cli {
+namespace waymark::command_line {
 
 namespace {
 
@@ -156,4 +156,4 @@ void end_terminal_output() {
     kept_lines().clear();
 }
 
-}  // namespace waymark::cli
+}  // namespace waymark::command_line

@@ -1,5 +1,4 @@
-/// Commands and their options. CLI11 parses them, in command_line.cc and run.cc; other files do not include it. Texts
-/// are in texts/: a file for each command, and files of options that several commands share (texts.h).
+/// Commands and their options, whose texts are apart from the program (texts.h).
 #pragma once
 
 #include <cstddef>
@@ -17,7 +16,7 @@ class App;
 class Option;
 }  // namespace CLI
 
-namespace waymark::cli {
+namespace waymark::command_line {
 
 /// A condition for the value of an option.
 struct Check {
@@ -44,8 +43,10 @@ template <class T>
 [[noreturn]] void refuse_value(const std::string& option, const std::string& sentence);
 
 class Command;
-/// Parses options that `add` adds; returns what is wrong with them.
-[[nodiscard]] std::optional<std::string> parse_options(const std::vector<std::string>& arguments,
+class Texts;
+/// Parses options that `add` adds to a command of this name; returns what is wrong with them.
+[[nodiscard]] std::optional<std::string> parse_options(const Texts& texts, const std::string& command,
+                                                       const std::vector<std::string>& arguments,
                                                        const std::function<void(const Command&)>& add);
 
 /// An option or argument of a command; a handle, which is copied.
@@ -92,7 +93,7 @@ private:
 class Command {
 public:
     Command() = default;
-    explicit Command(CLI::App& app) : app_(&app) {}
+    Command(CLI::App& app, const Texts& texts) : app_(&app), texts_(&texts) {}
     [[nodiscard]] CLI::App& app() const { return *app_; }
 
     /// A command below this one, with its text.
@@ -123,6 +124,7 @@ public:
 
 private:
     CLI::App* app_ = nullptr;
+    const Texts* texts_ = nullptr;
 };
 
-}  // namespace waymark::cli
+}  // namespace waymark::command_line
