@@ -6,12 +6,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
 #include <functional>
 #include <protozero/pbf_reader.hpp>
 #include <set>
-#include <sstream>
 
+#include "exports/approved.h"
 #include "exports/detailed_answers.h"
 #include "exports/gunzip.h"
 #include "exports/some_answers.h"
@@ -85,42 +84,26 @@ std::string as_text(protozero::pbf_reader message, const Shape& shape, const std
 using Write = std::function<Result<ExportReport>(ByteSink&)>;
 using Show = std::function<std::string(const std::string&)>;
 
-/// The text of a file of several outputs; each is begun by a line with its name and followed by its notes.
+/// Outputs, each with its notes.
 class Outputs {
 public:
     void add(std::string_view name, const Write& write, const Show& show = {}) {
-        out_ << "==== " << name << '\n';
+        std::ostream& out = approved_.add(name);
         ByteCollector collector;
         const auto report = write(collector);
         if (!report) {
-            out_ << "error: " << report.error().message << '\n';
+            out << "error: " << report.error().message << '\n';
             return;
         }
         const std::string text(collector.bytes().begin(), collector.bytes().end());
         EXPECT_EQ(report->bytes, text.size()) << name;
-        out_ << (show ? show(text) : text);
-        for (const std::string& note : report->notes) out_ << "note: " << note << '\n';
+        out << (show ? show(text) : text);
+        for (const std::string& note : report->notes) out << "note: " << note << '\n';
     }
-    /// Compares with the approved text.
-    void check(const std::string& name) const {
-        const std::string path = std::string(WAYMARK_SOURCE_DIR "/tests/exports/whole/") + name;
-        if (std::getenv("WM_UPDATE_APPROVED") != nullptr) std::ofstream(path, std::ios::binary) << out_.str();
-        std::ifstream in(path, std::ios::binary);
-        std::string wanted, made;
-        std::istringstream lines(out_.str());
-        std::size_t number = 0;
-        for (;;) {
-            const bool more = static_cast<bool>(std::getline(in, wanted));
-            const bool any = static_cast<bool>(std::getline(lines, made));
-            ++number;
-            ASSERT_EQ(more, any) << path << ":" << number << ": " << (any ? made : wanted);
-            if (!any) return;
-            ASSERT_EQ(made, wanted) << path << ":" << number;
-        }
-    }
+    void check(const std::string& name) const { approved_.check("exports/whole/" + name); }
 
 private:
-    std::ostringstream out_;
+    support::Approved approved_;
 };
 
 /// Adds every output of one file that depends on costs or times.
