@@ -23,8 +23,7 @@ namespace perf = capture::perf;
 
 namespace {
 
-/// Locks an existing folder. Errors: `usage`: another recording writes there; `unreadable`: it cannot be opened. On a
-/// file system without locks, no lock is taken.
+/// The contents of the feature NUMA_TOPOLOGY for one node with all CPUs.
 std::vector<std::uint8_t> one_node(std::uint32_t cpus) {
     constexpr std::uint64_t node_kib = 8U << 20;
     std::vector<std::uint8_t> bytes;
@@ -141,8 +140,7 @@ Result<std::unique_ptr<RecordedPerfFile>> RecordedPerfFile::create(const fs::pat
     fs::path part = place;
     part += ".part";
     WM_ASSIGN_OR_RETURN(OutputLock lock, OutputLock::of_new_folder(part, path));
-    // Locks a folder, which is created if it does not exist, and removed by the process with the lock. `path`: the
-    // output, which messages name. Errors as above.
+    // A recording that was killed may have left files there.
     for (const fs::directory_entry& entry : fs::directory_iterator(part, none)) fs::remove(entry.path(), none);
     const int file = open((part / place.filename()).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file < 0) {
