@@ -38,8 +38,8 @@ inline answers::Answers detailed_answers() {
                 {.name = "blob", .path = "/tmp/blob", .recorded = "/opt/blob"}};
     a.images[0].recorded = "/bin/prog";
     a.images[0].segments = {{0x10000, 0, 0x800, false}, {0x11000, 0x800, 0x1000, true}};
-    a.images[1].segments = {{0x11000, 0x1000, 0x100, true}};
-    a.images[3].segments = {{0x2000, 0x200, 0x100, true}};
+    a.images[1].segments = {{0x10f80, 0x40, 0x200, true}};
+    a.images[3].segments = {{0x2000, 0x200, 0x1001, true}};
     a.sources = {
         {"/src/main.c", {}}, {"/src/util.h", {}}, {"rel/lib.c", {}}, {"/usr/include/c++/12/vector", {}}, {"top.c", {}}};
     a.functions = {
@@ -52,10 +52,14 @@ inline answers::Answers detailed_answers() {
         {"idle", "idle", 2, 0xffff'0000'0000'1000, 16, none, 0, false, "", none, 0, false},
         {"main", "main.cold", 0, 0x11060, 8, 1, 5, false, "", none, 0, false},
         {"never", "never", 0, 0x11100, 4, 4, 1, false, "", none, 0, false},
-        {"(no symbol) in prog", "", 0, 0x11080, 4, 4, 3, false, "", none, 0, false}};
+        {"(no symbol) in prog", "", 0, 0x11080, 4, 4, 3, false, "", none, 0, false},
+        {"task", "", 0, 0, 0, 0, 50, true, "", none, 0, false},
+        {"stub", "stub", 0, 0x11110, 8, 4, 5, false, "", none, 0, false},
+        {"of nothing", "", 4, 0x9000, 4, 5, 0, false, "", none, 0, false}};  // there is no such image or source
     a.inlined = {{none, 0, SharedText("area(int, int)"), SharedText("_Z4areaii"), 0, 13, 0, 6},
                  {0, 0, SharedText("square"), SharedText(), 1, 7, 0, 8},
                  {none, 1, SharedText("area(int, int)"), SharedText("_Z4areaii"), 0, 32, 5, 6}};
+    const auto no_function = static_cast<Index>(a.functions.size());
     const auto code = [&](std::uint64_t address, Index function, Index source, std::uint32_t line, std::uint64_t times,
                           Costs costs, Seen seen = Seen::executed, Index inlined = none,
                           std::uint32_t discriminator = 0) {
@@ -65,7 +69,8 @@ inline answers::Answers detailed_answers() {
                                   discriminator});
     };
     code(0x2000, 4, none, 0, 4, {});
-    code(0x3000, none, none, 0, 2, {2, 1, 0, 0});
+    code(0x3000, no_function, none, 0, 2, {2, 1, 0, 0});
+    code(0x9000, 12, 5, 9, 1, {1, 2, 0, 0});
     code(0x11000, 0, 0, 10, 1, {1, 3, 7, 0});
     code(0x11000, 3, 2, 3, 5, {5, 9, 0, 0});
     code(0x11004, 0, 0, 11, 3, {3, 5, 0, 2});  // bl work
@@ -86,6 +91,8 @@ inline answers::Answers detailed_answers() {
     code(0x11044, 2, 0, 37, 2, {2, 3, 0, 0});  // ret
     code(0x11060, 7, 1, 5, 1, {1, 12, 0, 0});
     code(0x11080, 9, 4, 3, 1, {1, 13, 0, 0});
+    code(0x110f0, 10, 0, 51, 3, {3, 1, 0, 0});                        // of a task
+    code(0x11110, 11, 4, 6, 0, {0, 0, 0, 0}, Seen::not_executed, 3);  // there is no such inlined call
     code(0xffff'0000'0000'1000, 6, none, 0, 8, {8, 30, 0, 0});
     a.statements = {{0x11004, 0, 0, 17}, {0x1102c, 1, 1, 8}};
     const auto line = [&](Index source, std::uint32_t number, Index function, std::uint64_t times, Costs costs,
@@ -114,6 +121,8 @@ inline answers::Answers detailed_answers() {
     line(4, 1, 8, 0, {0, 0, 0, 0}, Seen::not_observed);
     line(4, 2, 8, 0, {0, 0, 0, 0}, Seen::not_observed);
     line(4, 3, 9, 1, {1, 13, 0, 0});
+    line(4, 6, 11, 0, {0, 0, 0, 0}, Seen::not_executed);
+    line(5, 9, 12, 1, {1, 2, 0, 0});
     const auto branch = [&](std::uint64_t address, std::uint64_t target, Kind kind, Index function, Index source,
                             std::uint32_t number, std::uint64_t taken, std::uint64_t not_taken,
                             Seen seen_taken = Seen::executed, Seen seen_not_taken = Seen::executed) {
@@ -147,6 +156,8 @@ inline answers::Answers detailed_answers() {
     edge(0x1102c, 0x11080, 1, 9, Kind::indirect, 4);
     edge(0x11030, 0x11008, 1, 0, Kind::function_return, 4);
     edge(0x11060, 0x2000, 7, 4, Kind::unconditional, 1);
+    edge(0x11060, 0x4000, 7, no_function, Kind::call, 2, {2, 1, 0, 0});
+    edge(0x110f0, 0, 10, 10, Kind::call, 1, {1, 1, 0, 1});
     a.blocks = {{0x2000, 2, 1, 4, 4},
                 {0x11000, 8, 2, 0, 1},
                 {0x11020, 12, 3, 1, 5},
@@ -159,11 +170,11 @@ inline answers::Answers detailed_answers() {
                 {0, 0x12000, 0x12004, Isa::a64, 2, 9, 0, 0}, {0, 0x12100, 0x12104, Isa::a64, 2, 3, 0, 0},
                 {1, 0x11000, 0x11004, Isa::a64, 2, 5, 5, 0}, {2, 0x1000, 0x100c, Isa::a64, 4, 8, 0, 8},
                 {3, 0x2000, 0x2000, Isa::t32, 1, 4, 3, 1},   {3, 0x2010, 0x2010, Isa::t32, 1, 0, 0, 0},
-                {3, 0x2020, 0x2020, Isa::t32, 1, 2, 0, 0}};
+                {3, 0x2020, 0x2020, Isa::t32, 1, 2, 0, 0},   {4, 0x9000, 0x9004, Isa::a64, 2, 1, 1, 0}};
     a.jumps = {{0, 0x11004, 0, 0x11020, Kind::call, 3},          {0, 0x11008, 0, 0x11004, Kind::conditional, 2},
                {0, 0x11014, 0, 0x11040, Kind::unconditional, 1}, {0, 0x11028, 1, 0x11000, Kind::indirect_call, 5},
                {0, 0x12004, none, 0, Kind::indirect, 2},         {1, 0x11004, 0, 0x1100c, Kind::function_return, 5},
-               {3, 0x2000, none, 0, Kind::indirect, 2}};
+               {3, 0x2000, none, 0, Kind::indirect, 2},          {3, 0x2000, 4, 0x9000, Kind::call, 1}};
     a.calls = {{none, none, CallNode::Kind::root, 1, {0, 0, 0, 0}},
                {0, 0, CallNode::Kind::call, 1, {11, 16, 8, 3}},
                {1, 1, CallNode::Kind::call, 3, {20, 23, 0, 3}},
@@ -176,16 +187,18 @@ inline answers::Answers detailed_answers() {
                {0, none, CallNode::Kind::unsynchronised, 1, {2, 1, 0, 0}},
                {9, 4, CallNode::Kind::call, 4, {4, 0, 0, 0}},
                {none, 9, CallNode::Kind::root, 0, {1, 13, 0, 0}},  // a task
-               {11, none, CallNode::Kind::signal, 1, {3, 0, 0, 0}}};
+               {11, no_function, CallNode::Kind::signal, 1, {3, 0, 0, 0}},
+               {1, 11, CallNode::Kind::call, 2, {}}};
     a.timeline.axis = {"ticks", 3'000'000, 100, 400, 7, "from timestamps"};
     a.timeline.resolution = 2;
     a.timeline.tracks = {{"cores", none},
                          {"thread a[12] on cpu0", 0},
                          {"thread a[12] on cpu1", 0},
                          {"thread b[x] on cpu1", none},
-                         {"channel 5", 3}};
-    a.timeline.slices = {{90, 160, 1, 0, 0, 1},  {110, 130, 1, 1, 1, 3}, {130, 170, 1, 3, 1, 1}, {180, 200, 1, 0, 0, 1},
-                         {200, 230, 2, 1, 0, 1}, {200, 200, 2, 2, 1, 1}, {300, 400, 3, 99, 0, 1}};
+                         {"channel 5", 5}};  // its parent is no track
+    a.timeline.slices = {{90, 160, 1, 0, 0, 1},           {110, 130, 1, 1, 1, 3}, {130, 170, 1, 3, 1, 1},
+                         {180, 200, 1, 0, 0, 1},          {200, 230, 2, 1, 0, 1}, {200, 200, 2, 2, 1, 1},
+                         {300, 400, 3, no_function, 0, 1}};
     a.timeline.marks = {{150, 155, 1, TimelineMark::Kind::gap, "bytes lost"},
                         {140, 140, 1, TimelineMark::Kind::exception, "IRQ"},
                         {210, 210, 2, TimelineMark::Kind::context, ""},
@@ -193,7 +206,7 @@ inline answers::Answers detailed_answers() {
                         {310, 310, 4, TimelineMark::Kind::user_data, "x = 1, \"y\""},
                         {320, 320, 4, TimelineMark::Kind::user_data, ""},
                         {330, 340, 4, TimelineMark::Kind::overflow, "2 messages"},
-                        {350, 350, 9, TimelineMark::Kind::gap, "of no track"}};
+                        {350, 350, 5, TimelineMark::Kind::gap, "of no track"}};
     a.timeline.series = {{"load", "%", 1, {{100, 1.25}, {200, -3}}},
                          {"none", "", none, {}},
                          {"all", "1/s", none, {{100, 9007199254740994.0}}}};

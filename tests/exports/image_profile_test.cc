@@ -355,6 +355,90 @@ TEST(BranchLists, CompressedMessagesAreRead) {
     EXPECT_FALSE(add_branch_lists(of_packed, bytes_of(with(packed)), "file"));
 }
 
+TEST(BranchLists, BitsAfterTheLastOutcomeHaveNoMeaning) {
+    for (std::uint32_t count = 0; count <= 24; ++count) {
+        answers::BranchLists lists;
+        answers::BranchListImage image{.path = "p", .build_id = "aa"};
+        image.lists[{0x100, {{0xff, 0xff, 0xff}, count}}] = 1;
+        answers::add_image(lists, image);
+        const std::string file =
+            written([&](ByteSink& sink) { return write_branch_lists(lists, BranchListVersion::old, sink); }).text;
+        answers::BranchLists again;
+        ASSERT_TRUE(add_branch_lists(again, bytes_of(file), "file"));
+        ASSERT_EQ(again.size(), 1U);
+        const answers::Outcomes& outcomes = again.begin()->second.lists.begin()->first.second;
+        std::vector<std::uint8_t> wanted(count / 8, 0xff);
+        if (count % 8 != 0) wanted.push_back(static_cast<std::uint8_t>((1U << count % 8) - 1));
+        EXPECT_EQ(outcomes.bytes, wanted) << count;
+        EXPECT_EQ(outcomes.count, count);
+    }
+    // More outcomes than bits.
+    answers::BranchLists lists;
+    answers::BranchListImage image{.path = "p", .build_id = "aa"};
+    image.lists[{0x100, {{0xff, 0xff, 0xff}, 25}}] = 1;
+    answers::add_image(lists, image);
+    const std::string file =
+        written([&](ByteSink& sink) { return write_branch_lists(lists, BranchListVersion::old, sink); }).text;
+    EXPECT_EQ(add_branch_lists(lists, bytes_of(file), "file").error().message,
+              "file: the branch list is damaged or cut");
+}
+
+TEST(BranchLists, EachFieldIsReadAndEachRefusalHasItsMessage) {
+    answers::BranchLists lists;
+    answers::BranchListImage module{.path = "/m.ko", .build_id = "0b"};
+    module.type = 2;
+    module.kernel_start = 0x1234;
+    module.module = {0x10, 0x20, "symbol", 0x18, 4};
+    module.lists[{0x100, {{1}, 1}}] = 3;
+    module.lists[{0x100, {{0}, 2}}] = 4;
+    module.lists[{0x200, {{1}, 1}}] = ~std::uint64_t{0};
+    answers::add_image(lists, module);
+    for (const auto version : {BranchListVersion::old, BranchListVersion::one, BranchListVersion::compressed}) {
+        const auto out = written([&](ByteSink& sink) { return write_branch_lists(lists, version, sink); });
+        EXPECT_EQ(out.notes(), "3 lists of branches of 1 file\n");
+        answers::BranchLists again;
+        ASSERT_TRUE(add_branch_lists(again, bytes_of(out.text), "file"));
+        ASSERT_EQ(again.size(), 1U);
+        const answers::BranchListImage& image = again.begin()->second;
+        EXPECT_EQ(image.path, module.path);
+        EXPECT_EQ(image.build_id, module.build_id);
+        EXPECT_EQ(image.type, module.type);
+        EXPECT_EQ(image.kernel_start, module.kernel_start);
+        EXPECT_EQ(image.module, module.module);
+        EXPECT_EQ(image.lists, module.lists);
+        for (std::size_t size = 0; size <= 30; ++size) {
+            const std::string head = out.text.substr(0, size);
+            EXPECT_EQ(is_branch_list(bytes_of(head)), size >= 8) << size;
+        }
+    }
+    const std::string magic = "simpleperf:EtmBranchList";
+    const auto refusal = [](const std::string& file) {
+        answers::BranchLists none;
+        const Status added = add_branch_lists(none, bytes_of(file), "f");
+        return added ? std::string("read") : added.error().message;
+    };
+    EXPECT_EQ(refusal("other text"), "f: it is not a branch list");
+    EXPECT_EQ(refusal(magic), "f: it is cut short");
+    EXPECT_EQ(refusal(magic + std::string("\1\0\0\0", 4)), "f: it is cut short");
+    EXPECT_EQ(refusal(magic + std::string("\1\0\0\0\0", 5)), "read");
+    EXPECT_EQ(refusal(magic + std::string("\0\0\0\0\0", 5)),
+              "f: a branch list of version 0; this Waymark reads versions up to 1");
+    EXPECT_EQ(refusal(magic + std::string("\2\1\0\0\0", 5)),
+              "f: a branch list of version 258; this Waymark reads versions up to 1");
+    EXPECT_EQ(refusal(magic + std::string("\1\0\0\0\2", 5)),
+              "f: its messages are compressed in a way (2) that is not known");
+    EXPECT_EQ(refusal(magic + std::string("\1\0\0\0\0\2\0\0", 8)), "f: it is cut short");
+    EXPECT_EQ(refusal(magic + std::string("\1\0\0\0\0\2\0\0\0x", 10)), "f: it is cut short");
+    EXPECT_EQ(refusal(magic + std::string("\1\0\0\0\0\2\0\0\0\x12\5", 11)), "f: the branch list is damaged");
+    EXPECT_EQ(refusal(magic + std::string("\1\0\0\0\1\2\0\0\0xx", 11)),
+              "f: a compressed message of the branch list is damaged, or unpacks without end");
+    // A build ID that is none, and a path with a NUL.
+    EXPECT_EQ(refusal(magic + std::string("\1\0\0\0\0\6\0\0\0\x12\4\x12\2xy", 15)), "f: the branch list is damaged");
+    EXPECT_EQ(refusal(magic + std::string("\1\0\0\0\0\6\0\0\0\x12\4\x0a\2x\0", 15)), "f: the branch list is damaged");
+    ByteCollector sink;
+    EXPECT_EQ(write_branch_lists({}, BranchListVersion::old, sink).error().message, "there is no branch");
+}
+
 TEST(BranchLists, DamageIsSaid) {
     for (const auto version : {BranchListVersion::old, BranchListVersion::one}) {
         const std::string file =
@@ -395,6 +479,40 @@ TEST(ImageProfile, ALibraryIsNotTakenForTheProgram) {
               std::string::npos);
     EXPECT_NE(refused.error().message.find("which are libc.so."), std::string::npos) << refused.error().message;
     EXPECT_TRUE(write_profgen(a, {"libc.so"}, sink)) << "it was asked for";
+}
+
+/// Which image a profile is of, if none is named.
+TEST(ImageProfile, TheProgramIsChosen) {
+    struct Ran {
+        const char* name;
+        bool main;
+        std::uint64_t times;
+    };
+    const auto chosen = [](const std::vector<Ran>& all, bool by_edges = false) {
+        Answers a;
+        for (const Ran& r : all) {
+            const auto image = static_cast<answers::Index>(a.images.size());
+            a.images.push_back({.name = r.name});
+            a.functions.push_back({r.main ? "main" : "f", "", image, 0x100, 4});
+            if (by_edges)
+                a.edges.push_back({0x100, 0x104, image, image, Branch::Kind::unconditional, r.times, {}});
+            else
+                a.ranges.push_back({image, 0x100, 0x104, isa::Isa::a64, 2, r.times, 0, 0});
+        }
+        const auto image = profile_image(a, "");
+        return image ? a.images[*image].name : image.error().message;
+    };
+    for (const bool by_edges : {false, true}) {
+        EXPECT_EQ(chosen({{"a", false, 9}, {"b", true, 5}}, by_edges), "b") << "it has main";
+        EXPECT_EQ(chosen({{"a", false, 5}, {"b", false, 9}}, by_edges), "b") << "it ran more";
+        EXPECT_EQ(chosen({{"a", true, 0}, {"b", false, 9}}, by_edges), "b") << "it ran at all";
+        EXPECT_EQ(chosen({{"a.so", false, 9}, {"b", false, 5}}, by_edges), "b") << "no library";
+        EXPECT_EQ(chosen({{"a.so", true, 5}, {"b.so", false, 9}}, by_edges), "a.so") << "a library with main";
+    }
+    for (const char* library : {"libc.so", "libc.so.6", "ld-linux.so", "ld-2.31", "[vdso]"})
+        EXPECT_EQ(chosen({{library, false, 9}, {"b", false, 1}}), "b") << library;
+    for (const char* program : {"so", "x.sox", "build", "a.sob.c"})
+        EXPECT_EQ(chosen({{program, false, 9}, {"b", false, 1}}), program);
 }
 
 TEST(ImageProfile, SaysWhatIsMissing) {

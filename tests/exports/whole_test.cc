@@ -149,6 +149,15 @@ TEST(WholeProfiles, Paths) {
     Outputs out;
     add_profiles(out, support::detailed_answers());
     add_perfetto(out, support::detailed_answers());
+    // Waiting, which is the cost of no instruction.
+    Answers waiting = support::detailed_answers();
+    waiting.calls[4].self = {30, 50, 2, 0};
+    waiting.calls[6].self = {1, 90, 0, 0};
+    out.add("callgrind with waiting", [&](ByteSink& sink) { return write_callgrind(waiting, {0}, sink); });
+    // One call whose cost is not known: all calls are then from the tree.
+    Answers mixed = support::detailed_answers();
+    mixed.edges[1].inclusive.clear();
+    out.add("callgrind with a call of unknown cost", [&](ByteSink& sink) { return write_callgrind(mixed, {0}, sink); });
     out.check("profiles.txt");
 }
 
