@@ -335,7 +335,7 @@ TEST_F(Etm4ModelByHand, WrongPathsFollowFromTheSeed) {
         trace_ = {};
         cycle_ = 1;
         ModelConfig config = plain();
-        config.registers.idr8.maxspec = 8;
+        config.registers.idr8.value = 8;
         config.choices.mispredict_one_in = 2;
         config.choices.seed = seed;
         begin(config);
