@@ -394,6 +394,8 @@ class Source:
         self.choice("constant", f"{self.tokens[i + 2].text} -> {other}", first, i + 2, [head + other])
 
     def field(self, i):
+        if self.is_(i + 1, "=") and self.is_(i + 2, "{"):
+            return  # g++ 12 loses conditional operands in the braces behind a conditional object
         for other in self.fields[self.tokens[i].text]:
             first = i - 1
             # The object: names, member accesses, calls and indices before it.
