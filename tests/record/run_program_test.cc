@@ -450,7 +450,7 @@ TEST_F(PerfPrograms, Outcomes) {
     add_perf("nothing", code() + thread() + "exit:0\n");
     add_perf("no branch", code() + thread() + run({4, 5}));
     add_perf("ended by a signal", script + "signal:11\n");
-    add_perf("interrupted", script + "interrupt:1\n");
+    add_perf("interrupted", script + "interrupt:2\n");
     const CodePlace known(Address{0x7000}, "place"), unknown("place", std::filesystem::path());
     add_perf("start", script, [&](FlowSetup& s) { s.recorder.start_at = known; });
     add_perf("unknown start", script, [&](FlowSetup& s) { s.recorder.start_at = unknown; });
