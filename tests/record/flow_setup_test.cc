@@ -11,6 +11,7 @@
 #include "support/tiny_elf.h"
 #include "waymark/etm4/unit.h"
 #include "waymark/pft/unit.h"
+#include "waymark/record/a64_system.h"
 #include "waymark/record/flow_recording.h"
 #include "waymark/record/recorded_program.h"
 #include "waymark/record/recording_texts.h"
@@ -358,6 +359,46 @@ TEST_F(FlowSetups, UnitsWithoutARun) {
     add_placed("A64 for a PTM", [&](O& o) { o.program = {a64_}; });
     add_placed("no registers", [&](O& o) { o.registers = path("gone").string(); });
     approved_.check("record/whole/setup_units.txt");
+}
+
+TEST_F(FlowSetups, EmulatorOfASystemAlone) {
+    image::MemoryMap memory;
+    ASSERT_TRUE(memory.add_elf(a64_));
+    const SystemProgram image{
+        .command = {a64_}, .machine = "virt", .cpu = "max", .processors = 1, .aarch64 = true, .qemu_options = {}};
+    for (const A64Needs needs : {A64Needs{}, A64Needs{.vmid = true}, A64Needs{.profiling = true}}) {
+        const auto how = a64_system_emulator(image, memory, needs);
+        ASSERT_TRUE(how) << how.error().message;
+        std::ostream& out = approved_.add(fmt::format("vmid {} profiling {}", needs.vmid, needs.profiling));
+        out << named(fmt::format("{} {} {} {} {}\n", how->qemu.string(), fmt::join(how->qemu_arguments, " "),
+                                 fmt::join(how->program, " "), how->aarch64, how->input));
+        for (const auto& [first, end] : how->watched) out << fmt::format("watch {:#x}-{:#x}\n", first.value, end.value);
+    }
+    approved_.check("record/whole/setup_emulator.txt");
+    SystemProgram logs = image;
+    logs.qemu_options = {"-D"};
+    EXPECT_FALSE(a64_system_emulator(logs, memory, {}));
+}
+
+TEST_F(FlowSetups, EmulatorOfALinuxProgram) {
+    const LinuxProgram of{.elf_class = 2,
+                          .machine = static_cast<char>(EM_AARCH64),
+                          .qemu = "qemu-aarch64",
+                          .cross_libraries = "/no such folder",
+                          .otherwise = "a 64-bit program"};
+    const auto how = linux_emulator({a64_, "x"}, "/libraries", of);
+    ASSERT_TRUE(how) << how.error().message;
+    EXPECT_EQ(named(fmt::format("{} {} {} {} {}", how->qemu.string(), fmt::join(how->qemu_arguments, " "),
+                                fmt::join(how->program, " "), how->aarch64, how->memory)),
+              "FOLDER/bin/qemu-aarch64 -L /libraries FOLDER/a64 x false true");
+    EXPECT_TRUE(linux_emulator({a64_}, "", of)->qemu_arguments.empty() || std::getenv("QEMU_LD_PREFIX") != nullptr);
+    EXPECT_TRUE(check_linux_program(a64_, of));
+    EXPECT_EQ(named(check_linux_program(arm_, of).error().message), "FOLDER/arm is not a 64-bit program");
+    EXPECT_EQ(check_linux_program("/none", of).error().message, "cannot read /none; is it a program?");
+    folder_.write("short", std::string_view("\x7f"
+                                            "ELF"));
+    EXPECT_EQ(named(check_linux_program(path("short").string(), of).error().message),
+              "FOLDER/short is not a 64-bit program");
 }
 
 // ---- texts of options

@@ -13,6 +13,8 @@
 #include "record/run_parts.h"
 #include "support/temporary_folder.h"
 #include "support/tiny_elf.h"
+#include "waymark/capture/byte_file.h"
+#include "waymark/capture/perf_data.h"
 #include "waymark/etm4/unit.h"
 #include "waymark/pft/unit.h"
 #include "waymark/record/flow_recording.h"
@@ -440,6 +442,20 @@ protected:
     static std::string thread(unsigned number = 1, unsigned tid = 100) {
         return chunk("definitions", Parts().thread(number, 100, tid).words);
     }
+    static std::string code64() {
+        constexpr std::uint32_t nop64 = 0xd503201f, ret64 = 0xd65f03c0;
+        return chunk(
+            "definitions",
+            Parts().block(1, 0x400000, {nop64, ret64}).block(2, 0x410000, {nop64, ret64}).thread(1, 100, 100).words);
+    }
+    static Words many() {
+        Words out;
+        for (int i = 0; i < 3000; ++i) {
+            out.push_back(1);
+            out.push_back(2);
+        }
+        return out;
+    }
     PerfRecording perf_;
 };
 
@@ -481,6 +497,58 @@ TEST_F(PerfPrograms, ProcessesAndLoss) {
     EXPECT_TRUE(said.starts_with("recorded\n")) << said;
     EXPECT_NE(said.find(" ranges, 2 processes, 2 threads on 2 CPUs, "), std::string::npos) << said;
     EXPECT_NE(said.find(" of trace lost, as --loss late requests\n"), std::string::npos) << said;
+}
+
+TEST_F(PerfPrograms, EachOptionHasItsEffect) {
+    const std::filesystem::path arguments = folder_.path() / "arguments";
+    const auto recorded = [&](const PerfRecording& perf) {
+        perf_ = perf;
+        const std::string out = record_perf_data(code64() + "arguments:" + arguments.string() + "\n" + run(many(), 1));
+        EXPECT_TRUE(out.starts_with("recorded\n")) << out;
+        auto file = capture::open_byte_file(options_.folder);
+        EXPECT_TRUE(file);
+        const auto data = capture::perf::read_perf_data(**file);
+        EXPECT_TRUE(data);
+        std::string said = fmt::format("cpus {} command {} info {} ids", data->cpus_online.value_or(0),
+                                       data->command_line, data->auxtrace_info->words.at(0));
+        for (const auto& id : data->hardware_ids) said += fmt::format(" {:#x}", id.id);
+        std::uint64_t flags = 0, most = 0;
+        for (const auto& range : data->aux) {
+            flags |= range.flags;
+            most = std::max(most, range.bytes);
+        }
+        return said + fmt::format(" flags {:#x} ranges of up to {} KiB", flags, most / 1024);
+    };
+    options_.units = etm4::unit_factories()[1];
+    options_.unit = options_.units->defaults();
+    options_.unit.branch_broadcast = true;
+    options_.unit.context_id_bytes = 4;
+    const auto perf = [](const char* sink, const char* loss, std::uint32_t cpus, std::uint64_t aux_kib,
+                         bool sink_ids = false, bool per_thread = false) {
+        PerfRecording out;
+        out.sink = sink;
+        out.loss = loss;
+        out.cpus = cpus;
+        out.aux_kib = aux_kib;
+        out.sink_ids = sink_ids;
+        out.per_thread = per_thread;
+        return out;
+    };
+    approved_.add("ETMv4") << recorded(perf("", "none", 3, 16)) << '\n';
+    approved_.add("late") << recorded(perf("", "late", 1, 8)) << '\n';
+    approved_.add("snapshot") << recorded(perf("", "snapshot", 1, 8)) << '\n';
+    approved_.add("TRBE") << recorded(perf("trbe", "none", 1, 8)) << '\n';
+    approved_.add("IDs of sinks") << recorded(perf("", "none", 2, 8, true)) << '\n';
+    options_.units = etm4::unit_factories()[0];
+    options_.unit = options_.units->defaults();
+    options_.unit.branch_broadcast = true;
+    options_.unit.context_id_bytes = 4;
+    approved_.add("ETE") << recorded(perf("", "none", 1, 8)) << '\n';
+    approved_.add("ETE with an ETR") << recorded(perf("etr", "none", 1, 8)) << '\n';
+    options_.unit.context_id_bytes = 0;
+    approved_.add("a ring for each thread") << recorded(perf("", "none", 1, 8, false, true)) << '\n';
+    approved_.check("record/whole/perf_options.txt");
+    EXPECT_NE(support::contents(arguments).find(",threads=on,children=on\n"), std::string::npos);
 }
 
 TEST_F(PerfPrograms, FurtherPrograms) {

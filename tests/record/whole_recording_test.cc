@@ -432,6 +432,22 @@ TEST_F(WholeRecording, ComparatorsAndSignals) {
                           change(Of::os_lock, CodePlace(Address{0x9104}), false, "off")};
          }),
          many_rounds(3)});
+    add({"Signals of a unit that counters start", ptm([&](RecorderOptions& o) {
+             o.unit.registers = {{"ETMTEEVR", "", 0x40, "file:1"}};
+             o.signals = {change(Of::os_lock, CodePlace(Address{0x9004}), true, "on"),
+                          change(Of::os_lock, CodePlace(Address{0x9104}), false, "off"),
+                          change(Of::authentication, CodePlace(Address{0x8000}), false, "niden", false),
+                          change(Of::authentication, CodePlace(Address{0x9000}), false, "niden", true)};
+         }),
+         many_rounds(6)});
+    add({"Power, lock and permission at once", ptm([&](RecorderOptions& o) {
+             o.signals = {change(Of::power, CodePlace(Address{0x9000}), false, "off"),
+                          change(Of::os_lock, CodePlace(Address{0x9004}), true, "on"),
+                          change(Of::authentication, CodePlace(Address{0x9104}), false, "niden", false),
+                          change(Of::power, CodePlace(Address{0x9108}), true, "on")};
+             o.unit.context_id_bytes = 4;
+         }),
+         many_rounds(3)});
     approved_.check("record/whole/signals.txt");
 }
 
