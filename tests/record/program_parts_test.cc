@@ -302,7 +302,7 @@ void wait_for(int pid, const std::string& name) {
 }
 
 TEST(SignalHandling, PassesSignalsOn) {
-    const auto before = std::signal(SIGHUP, SIG_IGN);
+    const auto before = std::signal(SIGHUP, SIG_IGN), interrupt = std::signal(SIGINT, SIG_DFL);
     {
         SignalHandlers handlers;
         EXPECT_EQ(handlers.received(), std::nullopt);
@@ -338,6 +338,7 @@ TEST(SignalHandling, PassesSignalsOn) {
         handlers.pass_to(0);
     }
     EXPECT_EQ(std::signal(SIGINT, SIG_DFL), SIG_DFL) << "as before";
+    std::signal(SIGINT, interrupt);
     std::signal(SIGHUP, before);
     EXPECT_EXIT(
         {
