@@ -373,5 +373,175 @@ TEST(Bolt, MispredictionsOfSamples) {
     EXPECT_NE(other.error().message.find("sort.elf"), std::string::npos);
 }
 
+// ---- names that a compiler knows
+
+TEST(Autofdo, NamesOfFunctionsAndTheirOrder) {
+    struct Named {
+        const char *name, *linkage, *declared;
+        std::uint64_t times;
+    };
+    const auto profile = [](const std::vector<Named>& all) {
+        answers::Answers a;
+        a.metrics = {{"instructions", "instructions"}};
+        a.sources = {{"/a.c", {}}};
+        for (const Named& n : all) {
+            const auto i = static_cast<answers::Index>(a.functions.size());
+            a.functions.push_back(
+                {n.name, n.linkage, answers::none, 0x1000U + i * 16, 16, 0, 10, false, n.declared, 0, 10});
+            a.instructions.push_back(
+                {0x1000U + i * 16, 4, isa::Isa::a64, answers::Seen::executed, i, 0, 12, n.times, {}, ""});
+        }
+        ByteCollector sink;
+        const auto report = write_autofdo(a, sink);
+        if (!report) return std::string("none");
+        return std::string(sink.bytes().begin(), sink.bytes().end());
+    };
+    for (const char* name : {"f", "_Z1fv", "f_1", "a.b", "a$b", "F9"})
+        EXPECT_EQ(profile({{"f()", name, "", 3}}), std::string(name) + ":3:3\n 2: 3\n");
+    for (const char* none : {"9f", "a b", "a:b", "a<b>", "[unknown]", "f()", "caf\xc3\xa9"})
+        EXPECT_EQ(profile({{none, "", "", 3}}), "none") << none;
+    EXPECT_EQ(profile({{"f", "", "", 3}}), "f:3:3\n 2: 3\n") << "the name, if there is no symbol";
+    EXPECT_EQ(profile({{"puts", "puts@plt", "", 3}}), "puts:3:3\n 2: 3\n");
+    EXPECT_EQ(profile({{"m", "memcpy@@GLIBC_2.17", "", 3}}), "memcpy:3:3\n 2: 3\n");
+    EXPECT_EQ(profile({{"f", "f.isra.0", "", 3}}), "f:3:3\n 2: 3\n") << "a clone counts for its function";
+    EXPECT_EQ(profile({{"f", "f.part.0", "", 3}}), "f:3:0\n 2: 3\n") << "a part is not entered";
+    EXPECT_EQ(profile({{"f", "f.cold", "", 3}}), "f:3:0\n 2: 3\n");
+    EXPECT_EQ(profile({{"f", "other", "declared", 3}}), "declared:3:3\n 2: 3\n");
+    EXPECT_EQ(profile({{"f", "other", "not a name", 3}}), "none");
+    EXPECT_EQ(profile({{"c", "", "", 2}, {"a", "", "", 5}, {"b", "", "", 2}}),
+              "a:5:5\n 2: 5\nb:2:2\n 2: 2\nc:2:2\n 2: 2\n")
+        << "the hottest first, then by name";
+    EXPECT_EQ(profile({{"f", "f", "", 3}, {"f", "f.isra.0", "", 5}}), "f:5:8\n 2: 5\n")
+        << "of two copies of a line the more frequent";
+}
+
+TEST(Autofdo, LinesAreOffsetsOfSixteenBits) {
+    const auto offset = [](std::uint32_t declared, std::uint32_t line) {
+        answers::Answers a;
+        a.metrics = {{"instructions", "instructions"}};
+        a.sources = {{"/a.c", {}}, {"/b.c", {}}};
+        a.functions.push_back({"f", "f", answers::none, 0x1000, 16, 0, 100, false, "", 0, declared});
+        a.instructions.push_back({0x1000, 4, isa::Isa::a64, answers::Seen::executed, 0, 0, line, 1, {}, ""});
+        ByteCollector sink;
+        const auto report = write_autofdo(a, sink);
+        return report ? std::string(sink.bytes().begin(), sink.bytes().end()) : std::string("none");
+    };
+    EXPECT_EQ(offset(10, 10), "f:1:1\n 0: 1\n");
+    EXPECT_EQ(offset(10, 65545), "f:1:1\n 65535: 1\n");
+    EXPECT_EQ(offset(10, 65546), "f:1:1\n 0: 1\n");
+    EXPECT_EQ(offset(10, 9), "f:1:1\n 65535: 1\n") << "before a declaration, as by #line";
+    EXPECT_EQ(offset(0, 100), "f:1:1\n 0: 1\n") << "from the first line";
+    EXPECT_EQ(offset(0, 99), "none") << "of something else";
+    EXPECT_EQ(offset(10, 0), "none");
+}
+
+// ---- names of files
+
+/// Answers with one line in each of these files.
+answers::Answers files_at(const std::vector<std::string>& paths) {
+    answers::Answers a;
+    a.metrics = {{"instructions", "instructions"}};
+    for (answers::Index i = 0; i < paths.size(); ++i) {
+        a.sources.push_back({paths[i], {}});
+        a.lines.push_back({i, 1, answers::Seen::executed, answers::none, 1, {1}});
+    }
+    return a;
+}
+
+TEST(CoveredFiles, HeadersOfLibrariesByTheirFolders) {
+    const auto left_out = [](const std::string& path) {
+        const auto coverage = coverage_of(files_at({"/own.c", path}), {});
+        EXPECT_TRUE(coverage);
+        EXPECT_EQ(coverage->files.size() + coverage->headers.size(), 2U);
+        return !coverage->headers.empty();
+    };
+    for (const char* path : {"/opt/include/c++/12/vector", "/usr/include/stdio.h", "/usr/lib/clang/14/include/x.h",
+                             "/usr/lib/gcc/arm/12/y.h", "/usr/local/include/z.h"})
+        EXPECT_TRUE(left_out(path)) << path;
+    for (const char* path : {"/opt/include/x.h", "/usr/src/include/x.h", "/usr/local/src/include/x.h", "/usr/share/x.c",
+                             "/home/usr/include/x.h", "include/x.h"})
+        EXPECT_FALSE(left_out(path)) << path;
+}
+
+TEST(CoveredFiles, NamesBelowRootsAndAfterPrefixes) {
+    const auto named = [](const std::string& path, const CoveredSources& options) {
+        const auto coverage = coverage_of(files_at({path}), options);
+        if (!coverage) return std::string("none");
+        const CoveredFile& f = coverage->files.at(0);
+        return f.path + " " + f.root + " " + f.name;
+    };
+    EXPECT_EQ(named("/a/b/c.c", {}), "/a/b/c.c  /a/b/c.c");
+    EXPECT_EQ(named("/a/b/c.c", {.source_roots = {"/x", "/a"}}), "/a/b/c.c /a b/c.c");
+    EXPECT_EQ(named("/a/b/c.c", {.source_roots = {"/a///"}}), "/a/b/c.c /a/// b/c.c");
+    EXPECT_EQ(named("/a/b/c.c", {.source_roots = {"/"}}), "/a/b/c.c / a/b/c.c");
+    EXPECT_EQ(named("/a/b/c.c", {.source_roots = {"/a/b", "/a"}}), "/a/b/c.c /a/b c.c") << "the first";
+    EXPECT_EQ(named("/ab/c.c", {.source_roots = {"/a"}}), "none") << "whole components";
+    EXPECT_EQ(named("/a", {.source_roots = {"/a"}}), "none");
+    EXPECT_EQ(named("/a/../b/./c.c", {.source_roots = {"/b"}}), "/a/../b/./c.c /b c.c");
+    EXPECT_EQ(named("/a/b/c.c", {.prefixes = {{"/a/b/c.c", "/no"}, {"/a", "/x/"}, {"/a/b", "/y"}}}),
+              "/x/b/c.c  /x/b/c.c");
+    EXPECT_EQ(named("/a/../b/c.c", {.prefixes = {{"/b", "z"}}}), "z/c.c  z/c.c");
+    EXPECT_EQ(named("b/c.c", {.source_roots = {"/x"}, .prefixes = {{"b", "/x/y"}}}), "/x/y/c.c /x y/c.c");
+}
+
+TEST(CoveredFiles, FoldersOfCobertura) {
+    const auto text = written([](ByteSink& sink) {
+                          return write_cobertura(files_at({"/a.c", "b.c", "/c/d.c", "//e.c"}), {0, {}}, sink);
+                      }).text;
+    for (const char* part :
+         {"<source>.</source>\n    <source>/</source>\n", "<package name=\".\" ",
+          "<class name=\"b.c\" filename=\"b.c\" ", "<package name=\"/\" ", "<class name=\"a.c\" filename=\"a.c\" ",
+          "<package name=\"/c\" ", "<class name=\"d.c\" filename=\"c/d.c\" ", "<class name=\"e.c\" filename=\"e.c\" ",
+          " timestamp=\"0\""})
+        EXPECT_NE(text.find(part), std::string::npos) << part << text;
+}
+
+TEST(CoveredFiles, WhichNeedEndLines) {
+    const auto needs = [](std::vector<std::pair<std::uint32_t, std::uint64_t>> functions,
+                          std::vector<std::pair<std::uint32_t, std::uint64_t>> lines, const char* name = "f") {
+        CoveredFile file;
+        for (const auto& [line, entries] : functions) {
+            CoveredFunction f;
+            f.name = name;
+            f.line = line;
+            f.entries = entries;
+            file.functions.push_back(f);
+        }
+        for (const auto& [line, times] : lines)
+            file.lines.push_back({0,
+                                  line,
+                                  times != 0 ? answers::Seen::executed : answers::Seen::not_executed,
+                                  answers::none,
+                                  times,
+                                  {}});
+        return file.needs_end_lines();
+    };
+    EXPECT_FALSE(needs({{10, 1}, {20, 0}}, {{10, 1}, {20, 0}}));
+    EXPECT_TRUE(needs({{10, 1}, {20, 0}}, {{10, 1}, {20, 0}, {30, 1}})) << "lcov takes 30 for a part of 20";
+    EXPECT_TRUE(needs({{10, 0}}, {{10, 1}}));
+    EXPECT_FALSE(needs({{10, 0}}, {{9, 1}})) << "it is before all functions";
+    EXPECT_FALSE(needs({{10, 0}, {10, 1}}, {{12, 1}})) << "one of two at one line ran";
+    EXPECT_FALSE(needs({{10, 0}}, {{12, 1}}, "a::{lambda(int)#1}"));
+    EXPECT_FALSE(needs({}, {{12, 1}}));
+    EXPECT_FALSE(needs({{10, 0}}, {{12, 0}}));
+}
+
+TEST(CoveredFiles, CountsOfLinesAndBranches) {
+    answers::Line line{0, 1, answers::Seen::executed, answers::none, 0, {}};
+    EXPECT_EQ(hits(line), 1U) << "its count is not known";
+    line.times = 7;
+    EXPECT_EQ(hits(line), 7U);
+    line.seen = answers::Seen::not_observed;
+    EXPECT_EQ(hits(line), 0U);
+    answers::Branch branch;
+    EXPECT_EQ(outcomes(branch), 0U);
+    branch.taken = 5;
+    EXPECT_EQ(outcomes(branch), 1U);
+    branch.not_taken = 1;
+    EXPECT_EQ(outcomes(branch), 2U);
+    branch.taken = 0;
+    EXPECT_EQ(outcomes(branch), 1U);
+}
+
 }  // namespace
 }  // namespace waymark::exports

@@ -197,6 +197,19 @@ TEST_F(Databases, WhatIsWrittenIsWhole) {
     EXPECT_EQ(static_cast<unsigned char>(head[16]), 1024 >> 8) << "pages of a small file";
 }
 
+TEST_F(Databases, PagesGrowWithTheNumberOfRows) {
+    for (const auto& [rows, page] : {std::pair(9'999U, 1024), std::pair(10'000U, 4096)}) {
+        answers::Answers a;
+        a.timeline.slices.resize(rows);
+        const auto path = folder_.path() / std::to_string(rows);
+        ASSERT_TRUE(write_sqlite(a, path));
+        std::ifstream file(path, std::ios::binary);
+        std::string head(18, '\0');
+        file.read(head.data(), static_cast<std::streamsize>(head.size()));
+        EXPECT_EQ(static_cast<unsigned char>(head[16]) << 8 | static_cast<unsigned char>(head[17]), page) << rows;
+    }
+}
+
 TEST_F(Databases, TextThatIsNoUtf8IsMadeOne) {
     answers::Answers a;
     a.sources = {{"a\xff", {}}, {"caf\xc3\xa9", {}}};

@@ -290,6 +290,50 @@ TEST(Firefox, AtRandomAndBounded) {
     EXPECT_NE(flat.notes().find("flat"), std::string::npos);
 }
 
+TEST(Firefox, ThreadsByTheNumbersInTheirNames) {
+    answers::Answers a = small_answers();
+    a.timeline = {};
+    a.timeline.axis = {"ns", 0, 0, 100, 0, ""};
+    for (const char* name : {"a[12] on cpu0", "b[12]", "a[12] on cpu1", "c[]", "d[5x] y", "e]3[", "f[3", "g[4] x",
+                             "[0]", "h[99999999999999999999]", "i", "a[12]"}) {
+        const auto track = static_cast<answers::Index>(a.timeline.tracks.size());
+        a.timeline.tracks.push_back({name, answers::none});
+        a.timeline.slices.push_back({10, 20, track, 0, 0, 1});
+    }
+    const json file = json::parse(written([&](ByteSink& sink) { return write_firefox(a, {}, sink); }).text);
+    std::string threads;
+    for (const json& t : file["threads"])
+        threads += t["name"].get<std::string>() + "=" + t["tid"].dump() + (t["isMainThread"].get<bool>() ? "*" : "") +
+                   " " + t["samples"]["length"].dump() + "\n";
+    EXPECT_EQ(threads,
+              "a[12]=12* 6\nb[12]=1 2\nc[]=2 2\nd[5x] y=3 2\ne]3[=4 2\nf[3=5 2\ng[4] x=6 2\n[0]=7 2\n"
+              "h[99999999999999999999]=8 2\ni=9 2\ninstructions by call path=10 4\n");
+}
+
+TEST(Firefox, IntervalAndRange) {
+    const auto interval = [](std::size_t nodes, std::uint64_t cost, std::uint64_t end) {
+        answers::Answers a;
+        a.metrics = {{"instructions", "instructions"}};
+        a.functions = {{"f"}};
+        a.calls.resize(nodes);
+        for (answers::Index i = 0; i < nodes; ++i)
+            a.calls[i] = {answers::none, 0, answers::CallNode::Kind::call, 1, {cost}};
+        a.timeline.axis = {"ns", 0, 1000, 1000 + end, 0, ""};
+        if (end != 0) {
+            a.timeline.tracks = {{"t", answers::none}};
+            a.timeline.slices = {{1000, 1000 + end / 2, 0, 0, 0, 1}};
+        }
+        const json file = json::parse(written([&](ByteSink& sink) { return write_firefox(a, {}, sink); }).text);
+        const json& times = file["threads"].back()["samples"]["time"];
+        return file["meta"]["interval"].dump() + " " + times.back().dump();
+    };
+    // Without a timeline each cost takes a nanosecond; the range is divided by the number of samples, at least 1000.
+    EXPECT_EQ(interval(4, 1'000'000, 0), "0.004 3.0");
+    EXPECT_EQ(interval(2000, 1'000'000, 0), "1.0 1999.0");
+    EXPECT_EQ(interval(4, 1, 0), "1e-06 0.00075") << "at least a microsecond";
+    EXPECT_EQ(interval(4, 1, 8'000'000), "0.008 6.0");
+}
+
 // ---- pprof
 
 struct ReadProfile {
@@ -445,6 +489,21 @@ TEST(Callgrind, NamesAreNotToldInJumps) {
     const auto out = written([&](ByteSink& sink) { return write_callgrind(a, {0}, sink); });
     EXPECT_NE(out.text.find("jfi=(1)\njfn=compare\njump=3 0x8028 40\n0x800c 13\n"), std::string::npos) << out.text;
     EXPECT_NE(out.text.find("\ncfn=(3) compare\n"), std::string::npos) << out.text;
+}
+
+TEST(Callgrind, EventsAreOneWord) {
+    const auto event = [](const char* name) {
+        answers::Answers a = small_answers();
+        a.metrics[1].name = name;
+        const std::string text = written([&](ByteSink& sink) { return write_callgrind(a, {0}, sink); }).text;
+        const std::size_t at = text.find("events: Ir ") + 11;
+        return text.substr(at, text.find('\n', at) - at);
+    };
+    EXPECT_EQ(event("cycles"), "Cycles");
+    EXPECT_EQ(event("l1d-cache misses"), "L1dCacheMisses");
+    EXPECT_EQ(event("4 wide"), "E4Wide");
+    EXPECT_EQ(event("!"), "E");
+    EXPECT_EQ(event("instructions"), "Ir");
 }
 
 TEST(Callgrind, RecursionIsCountedOnce) {
