@@ -19,11 +19,11 @@ using coresight::TraceId;
 using Lines = std::vector<std::string>;
 
 /// A capture of buffer ETB, in frames, with PTM sources `core_0` (ID 0x10) and `core_1` (no ID).
-struct Case {
+struct TwoCores {
     Session session;
     OffsetMap offsets{};
     Report report{};
-    Case() {
+    TwoCores() {
         session.capture.buffers = {{.name = "ETB", .sources = {"core_0", "core_1"}}};
         for (const char* name : {"core_0", "core_1"}) {
             Source source;
@@ -40,7 +40,7 @@ struct Case {
         buffer.buffer = session.capture.buffers.data();
         buffer.framed = true;
     }
-    Case(const Case&) = delete;
+    TwoCores(const TwoCores&) = delete;
     [[nodiscard]] std::vector<const Source*> selected() const {
         return {session.sources.data(), session.sources.data() + 1};
     }
@@ -68,7 +68,7 @@ struct Case {
 constexpr std::string_view no_image = ": no program image; flow needs one (--image FILE[@ADDRESS])";
 
 TEST(Problems, OfIdsWithoutASource) {
-    Case c;
+    TwoCores c;
     c.stream(0, {});
     c.stream(1, {});
     c.report.buffers[0].frames.data[0x10] = 1;
@@ -109,7 +109,7 @@ TEST(Problems, OfIdsWithoutASource) {
 }
 
 TEST(Problems, OfBuffersAndTheirStreams) {
-    Case c;
+    TwoCores c;
     c.bytes(0x10, 4);
     c.report.buffers[0].bytes = 7;
     EXPECT_EQ(c.problems(),
@@ -132,7 +132,7 @@ TEST(Problems, OfBuffersAndTheirStreams) {
 }
 
 TEST(Problems, OfBytesThatAreNoTrace) {
-    Case c;
+    TwoCores c;
     const std::vector<std::uint8_t> bytes{1, 2, 3};
     c.stream(0, bytes);
     c.report.streams.back().bytes = 5;
@@ -171,14 +171,14 @@ MissingCode lacking(std::optional<std::uint32_t> name, std::uint64_t times, std:
 }
 
 /// A stream that lacks this code.
-void add_lacking(Case& to, std::vector<MissingCode> missing) {
+void add_lacking(TwoCores& to, std::vector<MissingCode> missing) {
     StreamReport& out = to.report.streams.emplace_back();
     out.source = to.session.sources.data();
     out.consumer = std::make_unique<Lacking>(std::move(missing));
 }
 
 TEST(MissingCodes, SayWhatToDoForEachKindOfName) {
-    Case c;
+    TwoCores c;
     auto spaces = std::make_shared<FakeSpaces>();
     spaces->images = {{"/usr/lib/libc.so.6", {0xab, 0xcd, 0xef}},
                       {"/opt/tool", {}},
@@ -229,7 +229,7 @@ TEST(MissingCodes, SayWhatToDoForEachKindOfName) {
                       "it is kernel code, and the file has no map of the kernel: record as root, or with "
                       "kernel.kptr_restrict 0")}));
     // Without a map of any file.
-    Case none;
+    TwoCores none;
     none.session.capture.spaces = std::make_shared<FakeSpaces>();
     add_lacking(none, {lacking({}, 1, 1, 0x1000, {7})});
     EXPECT_EQ(
@@ -243,7 +243,7 @@ TEST(MissingCodes, SayWhatToDoForEachKindOfName) {
 }
 
 TEST(MissingCodes, AreAddedUpAndSortedByWhatTheyCost) {
-    Case c;
+    TwoCores c;
     EXPECT_TRUE(missing_code(c.session, c.report).empty());
     add_lacking(c, {lacking(0, 5, 9, 0x3000), lacking(1, 2, 20, 0x1000), lacking(2, 4, 9, 0x2000),
                     lacking({}, 1, 0, 0x9000, {7})});
@@ -280,7 +280,7 @@ TEST(MissingCodes, AreAddedUpAndSortedByWhatTheyCost) {
 // ---- recordings in several buffers
 
 TEST(Continuation, OfSourcesAndBuffersOfARecording) {
-    Case c;
+    TwoCores c;
     c.session.capture.description = "recorded under QEMU, of a test";
     for (const char* name : {"core_2", "core_0_2", "core_0_3", "core_0_x", "task"}) {
         c.session.sources.push_back(c.session.sources[1]);
