@@ -161,7 +161,7 @@ std::vector<Step> threads_and_processes() {
         {0, Parts().unmap(0x400000, 0x1000, 1).map(0x400000, 0x20000).words},
         {0, Parts().process(1, 0, 200, 100, 100).map(0x400000, 0x20000).words},
         {2, {1, 2, 3, call, thread_end}},
-        {1, {1, 2}},
+        {1, {6, 1, 2, 99}},  // there are no blocks 6 and 99
     };
 }
 

@@ -154,6 +154,7 @@ TEST_F(WholeRecording, Threads32) {
         {1, {10, 12, 12}},
         {0, Parts().unmap(0x9000, 0x1000, 3).map(0x9000, 0x1000, "/no/other").block(14, 0x9000, {mov_1, bx_lr}).words},
         {1, {1, 14, 1, 10, 1}},
+        {1, {15, 1, 99, 1, 1}},  // there are no such blocks
     };
     add({"Every packet that a PTM can add", ptm([](RecorderOptions& o) {
              o.unit.cycle_accurate = o.unit.timestamps = o.unit.branch_broadcast = o.unit.return_stack = true;
@@ -176,6 +177,27 @@ TEST_F(WholeRecording, Threads32) {
     add({"A limit of changes", ptm([](RecorderOptions& o) { o.limit_changes = 0; }), steps});
     add({"A start that is never reached", ptm([](RecorderOptions& o) { o.start_at = CodePlace(Address{0x7000}); }),
          steps});
+    // At first it stops before the place is reached; then it is an ordinary block, but for the place.
+    add({"A place in a block that stopped before it",
+         ptm([](RecorderOptions& o) { o.stop_at = CodePlace(Address{0x8010}); }),
+         {{0, blocks_32()}, {1, {2, cut | 1}}, {1, {2, cut | 1}}, {1, {1, 1, 2, 1, 2, 1, 2, 1}}}});
+    Words loop, changed;
+    for (int i = 0; i < 40; ++i) {
+        loop = joined({loop, {1, 10, 1, 12}});
+        changed = joined({changed, {1, 14, 1, 12}});
+    }
+    add({"Loops before and after code changed",
+         ptm([](RecorderOptions& o) {
+             o.unit.cycle_accurate = o.unit.timestamps = true;
+             o.truth_ranges = true;
+         }),
+         {{0, blocks_32()},
+          {0, Parts().block(14, 0x9000, {mov_1, bx_lr}).words},
+          {1, loop},
+          {2, loop},
+          {1, changed},
+          {2, changed},
+          {1, loop}}});
     approved_.check("record/whole/threads_32.txt");
 }
 
