@@ -73,6 +73,30 @@ std::string text(const std::filesystem::path& path) {
     return out;
 }
 
+/// Chunks and ranges of a file that is too large for all its bytes.
+std::string summary(const std::filesystem::path& path) {
+    const std::string bytes = support::contents(path);
+    auto file = capture::open_byte_file(path);
+    EXPECT_TRUE(file);
+    const auto data = perf::read_perf_data(**file);
+    EXPECT_TRUE(data);
+    if (!data) return "";
+    std::string out;
+    for (const perf::Chunk& c : data->chunks) {
+        std::uint64_t hash = truth_hash_start;
+        for (const char byte : std::string_view(bytes).substr(c.payload, c.bytes))
+            hash = truth_hash(hash, static_cast<unsigned char>(byte), 0);
+        out +=
+            fmt::format("chunk {} of ring {:#x} reference {} index {} cpu {} tid {} hash {:#x}\n", c.bytes, c.ring,
+                        c.reference, c.index, static_cast<std::int32_t>(c.cpu), static_cast<std::int32_t>(c.tid), hash);
+    }
+    for (const perf::AuxRange& a : data->aux)
+        out += fmt::format("range {:#x}+{} flags {:#x} {}/{} cpu {} at {}\n", a.offset, a.bytes, a.flags,
+                           a.id.pid.value_or(0), a.id.tid.value_or(0), static_cast<std::int32_t>(a.id.cpu.value_or(0)),
+                           a.id.time.value_or(0));
+    return out;
+}
+
 struct Step {
     std::uint32_t thread;  ///< 0: definitions
     Words words;
@@ -174,6 +198,37 @@ TEST_F(WholePerf, ThreadsAndProcesses) {
         threads_and_processes(), true,
         {{0, Parts().block(1, 0x500000, {nop, nop, ret}).thread(1, 300, 300).words}, {1, {1, 1, 3, 1}}});
     approved_.check("record/whole/perf_threads.txt");
+}
+
+/// Three threads on two CPUs fill small rings many times.
+TEST_F(WholePerf, FullRings) {
+    const auto add_rings = [&](std::string_view name, PerfRecorderOptions options) {
+        std::ostream& out = approved_.add(name);
+        options = etm4(0, std::move(options));
+        options.file = folder_.path() / fmt::format("rings{}", ++runs_);
+        options.aux_bytes = 8192;
+        const std::filesystem::path file = options.file;
+        auto recorder = PerfRecorder::create(std::move(options));
+        ASSERT_TRUE(recorder) << recorder.error().message;
+        Words words;
+        for (int i = 0; i < 400; ++i) words = joined({words, {1, 2}});
+        (*recorder)->definitions(code());
+        (*recorder)->definitions(Parts().thread(1, 100, 100).thread(2, 100, 101).thread(3, 100, 102).words);
+        for (int round = 0; round < 2; ++round)
+            for (const std::uint32_t thread : {1U, 1U, 1U, 1U, 1U, 1U, 1U, 1U, 2U, 1U, 3U})
+                (*recorder)->execution(thread, words);
+        ASSERT_TRUE((*recorder)->flush());
+        ASSERT_TRUE((*recorder)->finish(true));
+        out << text((*recorder)->recorded()) << summary(file) << support::contents(perf_truth_file(file));
+    };
+    add_rings("TRBE", {.sink = TraceSink::trbe, .cpus = 2});
+    add_rings("TRBE, read late", {.sink = TraceSink::trbe, .cpus = 2, .loss = TraceLoss::late});
+    add_rings("TRBE, a snapshot", {.sink = TraceSink::trbe, .cpus = 2, .loss = TraceLoss::snapshot});
+    add_rings("ETR", {.sink = TraceSink::etr, .cpus = 2});
+    add_rings("ETR, read late", {.sink = TraceSink::etr, .cpus = 2, .loss = TraceLoss::late});
+    add_rings("ETR, a snapshot", {.sink = TraceSink::etr, .cpus = 2, .loss = TraceLoss::snapshot});
+    add_rings("a ring for each thread", {.sink = TraceSink::etr, .per_thread = true, .cpus = 2});
+    approved_.check("record/whole/perf_rings.txt");
 }
 
 TEST_F(WholePerf, PartsOfARun) {
