@@ -94,9 +94,6 @@ public:
     [[nodiscard]] const std::vector<SourceSum>& source_sums() const { return source_sums_; }
     [[nodiscard]] std::uint64_t rest_sources() const { return rest_sources_; }
     [[nodiscard]] const std::array<std::array<std::uint64_t, buckets>, kinds>& latency() const { return latency_; }
-    /// Number of samples whose latency is the largest value of a 12-bit, or of a 16-bit counter.
-    [[nodiscard]] std::uint64_t at_most_12() const { return at_4095_; }
-    [[nodiscard]] std::uint64_t at_most_16() const { return at_65535_; }
     /// Number of samples whose counter saturated: it is assumed to have 12 bits if no sample shows more.
     [[nodiscard]] std::uint64_t saturated() const { return all_.longest > 4095 ? at_65535_ : at_4095_; }
     /// By SVE vector length or SME tile size in bits; 0: not known.

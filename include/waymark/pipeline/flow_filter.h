@@ -59,7 +59,6 @@ public:
     [[nodiscard]] bool wants_image(std::optional<std::uint32_t> name) const;
     [[nodiscard]] bool by_image() const { return !selection_.images.empty(); }
     [[nodiscard]] bool wants_level(bool kernel) const { return selection_.kernel.value_or(kernel) == kernel; }
-    [[nodiscard]] bool by_level() const { return selection_.kernel.has_value(); }
     [[nodiscard]] bool wants_time(std::uint64_t from, std::uint64_t to) const {
         return !selection_.time || (to >= selection_.time->first && from <= selection_.time->second);
     }

@@ -86,8 +86,6 @@ public:
     void feed(std::string_view text);
     /// The reason why the rest of the log cannot be read; empty: it can be read.
     [[nodiscard]] const std::string& problem() const { return problem_; }
-    /// The log does not show the outcome of the last instruction.
-    [[nodiscard]] bool amid_instruction() const { return waiting_.has_value(); }
 
 private:
     struct Opcode {

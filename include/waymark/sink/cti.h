@@ -67,7 +67,6 @@ public:
 private:
     friend class Ctm;
 
-    [[nodiscard]] std::uint32_t trigger_bits() const { return bits(config_.triggers); }
     [[nodiscard]] std::uint32_t channel_bits() const { return bits(config_.channels); }
     [[nodiscard]] static std::uint32_t bits(unsigned count) { return count >= most ? ~0U : (1U << count) - 1; }
     /// Channels that this interface itself activates, before the gate.
