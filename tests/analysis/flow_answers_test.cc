@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/whole_answers.h"
 #include "support/exceptions.h"
 #include "support/random.h"
 #include "support/sanitized.h"
@@ -115,6 +116,7 @@ protected:
         Answers out;
         options.instructions = true;
         fill_flow_answers(out, streams, options);
+        whole_answers.add(out);
         return out;
     }
     static std::map<std::uint64_t, Seen> seen(const Answers& a) {
@@ -144,6 +146,7 @@ protected:
     image::MemoryMap memory;
     image::Symbols symbols;
     std::vector<Block> blocks;
+    support::WholeAnswers whole_answers;
 };
 
 TEST_F(FlowToAnswers, EveryInstructionOfFunctionsThatRan) {
@@ -547,6 +550,7 @@ TEST_F(FlowToAnswers, TimesAreNanosecondsWhereTheClockIsKnown) {
         Answers out;
         fill_flow_answers(out, {{.sink = &sink, .source = "source", .timeline = &times}},
                           {.ticks_per_second = ticks_per_second});
+        whole_answers.add(out);
         return out.timeline;
     };
     const Timeline ticks = timeline(0), ns = timeline(24'000'000);

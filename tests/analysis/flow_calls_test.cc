@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "analysis/whole_answers.h"
 #include "support/exceptions.h"
 #include "support/random.h"
 #include "support/sanitized.h"
@@ -294,6 +295,9 @@ protected:
             for (const auto& [type, e] : c->exceptions) exceptions[type.number] = e;
             losses = c->losses();
         }
+        Answers out;
+        fill_flow_answers(out, {{.sink = &sink, .source = "core"}}, {});
+        whole_answers.add(out);
         return tree_text(program, sink);
     }
     static std::uint64_t at(char function, std::uint64_t offset = 0) { return Program::at(function, offset); }
@@ -304,6 +308,7 @@ protected:
     std::map<std::uint32_t, ExceptionSum> exceptions;
     std::vector<Loss> losses;
     FlowCalls::LeftOut left_out;
+    support::WholeAnswers whole_answers;
 };
 
 TEST_F(Calls, ACallAndItsReturn) {

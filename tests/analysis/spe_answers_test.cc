@@ -7,6 +7,7 @@
 #include <random>
 #include <sstream>
 
+#include "analysis/whole_answers.h"
 #include "support/spe_capture.h"
 #include "support/temporary_folder.h"
 
@@ -39,7 +40,10 @@ protected:
         static_cast<void>(run_samples(capture, {}, sharing, workers, nullptr, 64));
         all_ = gathered.profile.all();
         Program program(capture, {{folder_.path() / "root", {}}, {}});
-        return answers_of_samples(capture, totals, gathered, &sharing, program, options);
+        Answers out = answers_of_samples(capture, totals, gathered, &sharing, program, options);
+        // Answers of thousands of samples are too long to be read.
+        if (std::max(out.instructions.size(), out.timeline.slices.size()) < 40) whole_answers_.add(out, folder_.path());
+        return out;
     }
     static const Function& function(const Answers& a, const std::string& name) {
         const auto found =
@@ -49,6 +53,7 @@ protected:
     }
     TemporaryFolder folder_;
     Measures all_;
+    support::WholeAnswers whole_answers_;
 };
 
 SpeSample branch(std::uint64_t pc, std::uint64_t target, std::uint64_t events, std::uint8_t type = 1) {
