@@ -247,10 +247,15 @@ TEST_F(DpuWhole, RandomFlow) {
     std::mt19937 random(7);
     const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
     constexpr std::uint32_t places[] = {0x1000, 0x2000, 0x3000, 0x2010, 0x3010, 0x200, 0x240};
-    for (unsigned i = 0; i < 60; ++i)
-        change(ElementKind::flow, places[below(7)] + 8, places[below(7)],
-               {below(3) == 0, static_cast<std::uint8_t>(below(2) + 5)}, below(100), below(9),
-               below(15) == 0 ? Reading::lossy : std::uint8_t{0});
+    for (unsigned i = 0; i < 60; ++i) {
+        // One after the other: compilers evaluate arguments in different orders.
+        const std::uint32_t from = places[below(7)] + 8, to = places[below(7)];
+        const bool supervisor = below(3) == 0;
+        const auto id = static_cast<std::uint8_t>(below(2) + 5);
+        const std::uint32_t cycles = below(100), misses = below(9);
+        const std::uint8_t flags = below(15) == 0 ? Reading::lossy : std::uint8_t{0};
+        change(ElementKind::flow, from, to, {supervisor, id}, cycles, misses, flags);
+    }
     write("random");
 }
 

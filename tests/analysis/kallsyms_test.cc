@@ -29,6 +29,44 @@ TEST(Kallsyms, FunctionsAreThoseOfTheLines) {
     EXPECT_EQ(take(1), (Found{"_text 0 global "})) << "no more are wanted";
 }
 
+TEST(Kallsyms, ALineIsAnAddressATypeOfFunctionAndAName) {
+    const auto found = [](const std::string& line) {
+        std::string out;
+        kallsyms_functions(line + "\n", [&](const KernelFunction& f) {
+            out += f.name + "/" + f.module + "/" + std::to_string(f.address) + (f.global ? "/global" : "");
+            return true;
+        });
+        return out;
+    };
+    EXPECT_EQ(found("10 t f"), "f//16");
+    EXPECT_EQ(found("10 T f"), "f//16/global");
+    EXPECT_EQ(found("10 w f"), "f//16");
+    EXPECT_EQ(found("10 W f"), "f//16");
+    for (const char* const other : {"d", "D", "b", "r", "A", "V"})
+        EXPECT_EQ(found(std::string("10 ") + other + " f"), "");
+    EXPECT_EQ(found("10 t f\t[m]"), "f/m/16");
+    EXPECT_EQ(found("10 t f\t[mod]x"), "f/mod/16");
+    EXPECT_EQ(found("10 t f\tm]"), "f//16");
+    EXPECT_EQ(found("10 t f\t[m"), "f//16");
+    EXPECT_EQ(found("10 t f\t[]"), "f//16");
+    EXPECT_EQ(found("10 t f\t"), "f//16");
+    for (const char* const bad : {"0 t f", "10 t ", "10 t $x", "10 tf", "10  t f", "10 t", "10 ", "10", "t f", ""})
+        EXPECT_EQ(found(bad), "") << bad;
+}
+
+TEST(Kallsyms, EachReasonIsSaid) {
+    const TemporaryFolder folder;
+    const std::string none = folder.path() / "none", zeros = folder.write("zeros", "0 T f\n");
+    EXPECT_EQ(check_kallsyms(none).error().message, "--kallsyms: there is no file " + none);
+    EXPECT_EQ(check_kallsyms(none).error().code, Errc::usage);
+    EXPECT_EQ(
+        check_kallsyms(zeros).error().message,
+        "--kallsyms: " + zeros +
+            " has no lines like those in /proc/kallsyms, or only addresses of 0, which users other than root see");
+    EXPECT_EQ(check_kallsyms(zeros).error().code, Errc::usage);
+    EXPECT_TRUE(check_kallsyms(folder.path()).error().message.starts_with("--kallsyms: ")) << "a folder";
+}
+
 TEST(Kallsyms, AFileIsCheckedBeforeItIsUsed) {
     const TemporaryFolder folder;
     const auto why = [&](const std::string& text) {

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "support/temporary_folder.h"
+#include "support/tiny_elf.h"
 
 namespace waymark::image {
 namespace {
@@ -47,6 +50,90 @@ TEST(ProgramKind, IsWhatTheHeadersSay) {
     ASSERT_TRUE(library.has_value());
     EXPECT_TRUE(library->position_independent && library->dynamic);
     EXPECT_EQ(library->entry, Address{0x500});
+}
+
+/// Attributes of a whole file (Addenda to, and Errata in, the ABI for the Arm Architecture, 2.2).
+std::vector<std::uint8_t> attributes(std::vector<std::uint8_t> of_file) {
+    const auto prepend = [&](std::vector<std::uint8_t> head) {
+        const auto bytes = static_cast<std::uint8_t>(head.size() + 4 + of_file.size());
+        head.insert(head.end(), {bytes, 0, 0, 0});
+        of_file.insert(of_file.begin(), head.begin(), head.end());
+    };
+    prepend({1});
+    of_file.insert(of_file.begin(), {'a', 'e', 'a', 'b', 'i', 0});
+    const auto bytes = static_cast<std::uint8_t>(4 + of_file.size());
+    of_file.insert(of_file.begin(), {'A', bytes, 0, 0, 0});
+    return of_file;
+}
+
+std::string architecture(const std::vector<std::uint8_t>& section, bool is_64 = false) {
+    const TemporaryFolder folder;
+    TinyElf file;
+    file.is_64 = is_64;
+    file.machine = is_64 ? EM_AARCH64 : EM_ARM;
+    file.sections = {{".ARM.attributes", SHT_ARM_ATTRIBUTES, 0, 0, section, 1, 0}};
+    const auto found = program_kind(folder.write("file", file.build()));
+    EXPECT_TRUE(found.has_value());
+    EXPECT_EQ(found->aarch64, is_64);
+    return found->architecture;
+}
+
+TEST(ProgramKind, TheArchitectureIsThatOfTheAttributes) {
+    const std::pair<unsigned, const char*> names[] = {{9, ""},
+                                                      {10, "ARMv7"},
+                                                      {11, "ARMv6-M"},
+                                                      {12, "ARMv6S-M"},
+                                                      {13, "ARMv7E-M"},
+                                                      {14, "ARMv8-A"},
+                                                      {15, "ARMv8-R"},
+                                                      {16, "ARMv8-M.base"},
+                                                      {17, "ARMv8-M.main"},
+                                                      {18, ""},
+                                                      {20, ""},
+                                                      {21, "ARMv8.1-M.main"},
+                                                      {22, "ARMv9-A"},
+                                                      {23, ""}};
+    for (const auto& [number, name] : names)
+        EXPECT_EQ(architecture(attributes({6, static_cast<std::uint8_t>(number)})), name) << number;
+    EXPECT_EQ(architecture(attributes({7, 'M', 6, 10})), "ARMv7-M");
+    EXPECT_EQ(architecture(attributes({6, 10, 7, 'R'})), "ARMv7-R");
+    EXPECT_EQ(architecture(attributes({6, 10, 7, 'A'})), "ARMv7-A");
+    EXPECT_EQ(architecture(attributes({6, 10, 7, 'S'})), "ARMv7");
+    EXPECT_EQ(architecture({}, true), "ARMv8-A");
+}
+
+TEST(ProgramKind, OtherAttributesAreSkippedByTheirForm) {
+    // Texts: 4, 5, and from 33 on the odd ones. 32: a number and a text. A number may have several bytes.
+    EXPECT_EQ(architecture(attributes({4, 6, 11, 0, 6, 13})), "ARMv7E-M");
+    EXPECT_EQ(architecture(attributes({5, 6, 11, 0, 6, 13})), "ARMv7E-M");
+    EXPECT_EQ(architecture(attributes({32, 6, 6, 11, 0, 6, 13})), "ARMv7E-M");
+    EXPECT_EQ(architecture(attributes({33, 6, 11, 0, 6, 13})), "ARMv7E-M");
+    EXPECT_EQ(architecture(attributes({67, 6, 11, 0, 6, 13})), "ARMv7E-M");
+    EXPECT_EQ(architecture(attributes({34, 6, 6, 13})), "ARMv7E-M");
+    EXPECT_EQ(architecture(attributes({8, 6, 6, 13})), "ARMv7E-M");
+    EXPECT_EQ(architecture(attributes({3, 6, 6, 13})), "ARMv7E-M");
+    EXPECT_EQ(architecture(attributes({31, 6, 6, 13})), "ARMv7E-M");
+    EXPECT_EQ(architecture(attributes({8, 0x86, 0x06, 6, 13})), "ARMv7E-M");
+    EXPECT_EQ(architecture(attributes({0x86, 0x00, 0x8d, 0x00})), "ARMv7E-M");
+    EXPECT_EQ(architecture(attributes({0x86, 0x01, 11, 6, 0x8d, 0x01})), "") << "141 is no architecture";
+    // The last attribute of a kind counts.
+    EXPECT_EQ(architecture(attributes({6, 11, 6, 13})), "ARMv7E-M");
+}
+
+TEST(ProgramKind, DamagedAttributesNameNoArchitecture) {
+    const std::vector<std::uint8_t> good = attributes({6, 13});
+    ASSERT_EQ(architecture(good), "ARMv7E-M");
+    for (const std::size_t place : {0U, 5U, 9U, 11U}) {
+        std::vector<std::uint8_t> bad = good;
+        ++bad[place];
+        EXPECT_EQ(architecture(bad), "") << place;
+    }
+    // The length of the vendor's subsection counts from the length's own place.
+    std::vector<std::uint8_t> two = attributes({6, 13});
+    two.insert(two.end(), {6, 11});
+    EXPECT_EQ(architecture(two), "ARMv7E-M");
+    for (std::size_t bytes = 0; bytes < good.size() - 1; ++bytes)
+        EXPECT_EQ(architecture({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(bytes)}), "") << bytes;
 }
 
 TEST(ProgramKind, WhatIsNoProgramIsAnError) {

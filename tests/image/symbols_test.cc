@@ -1,6 +1,7 @@
 #include "waymark/image/symbols.h"
 #include "support/shell.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -206,6 +207,122 @@ TEST(Symbols, Demangling) {
     EXPECT_EQ(symbols.function_called("foo::bar"), Address{0x10});
 }
 
+TEST(Symbols, NamesThatCannotBeReadStayAsTheyAre) {
+    // A function with 255 parameters of one type, whose name has 255 letters: 65,536 bytes, and one more.
+    std::string parameters = "255" + std::string(255, 'X');
+    for (unsigned i = 0; i < 254; ++i) parameters += "S_";
+    EXPECT_EQ(demangle("_Z1f" + parameters).size(), 65536U);
+    EXPECT_TRUE(demangle("_Z2ff" + parameters) == "_Z2ff" + parameters);
+    EXPECT_EQ(demangle("_ZN3foo3barEi@plt"), "foo::bar(int)@plt");
+    EXPECT_EQ(demangle("i@plt"), "i@plt");
+}
+
+/// Functions `f`, of 16 bytes, and `g` without a size, in a file whose code is [0x1000, 0x2000).
+Symbols with_areas() {
+    Symbols out;
+    out.add("f", Address{0x1100}, 0x10, SymbolKind::function);
+    out.add_area("/lib/lib.so", Address{0x1000}, 0x1000, 0x400);
+    out.add_area("plain", Address{0x3000}, 1, 0);
+    out.add_area("/nothing", Address{0x5000}, 0, 0);
+    out.add_area("/", Address{0xfffffffffffffff0}, 0x100, 0x20);
+    return out;
+}
+
+TEST(Symbols, AnAreaIsThePlaceInItsFile) {
+    const Symbols symbols = with_areas();
+    const auto area = [&](std::uint64_t address) -> std::string {
+        const auto found = symbols.area(Address{address});
+        return found ? fmt::format("{} {} {:#x}+{:#x} at {:#x}", found->file, found->name, found->first.value,
+                                   found->bytes, found->offset)
+                     : "-";
+    };
+    EXPECT_EQ(area(0xfff), "-");
+    EXPECT_EQ(area(0x1000), "/lib/lib.so lib.so 0x1000+0x1000 at 0x400");
+    EXPECT_EQ(area(0x1fff), "/lib/lib.so lib.so 0x1000+0x1000 at 0x400");
+    EXPECT_EQ(area(0x2000), "-");
+    EXPECT_EQ(area(0x3000), "plain plain 0x3000+0x1 at 0x0");
+    EXPECT_EQ(area(0x3001), "-");
+    EXPECT_EQ(area(0x5000), "-");
+    EXPECT_EQ(area(~std::uint64_t{0}), "/  0xfffffffffffffff0+0x10 at 0x20");
+}
+
+TEST(Symbols, WhatHasNoSymbolGetsTheNameOfTheFunctionBeforeOrOfItsFile) {
+    Symbols symbols = with_areas();
+    EXPECT_EQ(symbols.text(Address{0xfff}), "");
+    EXPECT_EQ(symbols.text(Address{0x1000}), "lib.so+0x400?");
+    EXPECT_EQ(symbols.text(Address{0x10ff}), "lib.so+0x4ff?");
+    EXPECT_EQ(symbols.text(Address{0x1100}), "f");
+    EXPECT_EQ(symbols.text(Address{0x110f}), "f+0xf");
+    EXPECT_EQ(symbols.text(Address{0x1110}), "f+0x10?");
+    EXPECT_EQ(symbols.text(Address{0x3000}), "plain+0x0?");
+    EXPECT_EQ(symbols.text(Address{0xfffffffffffffff1}), "[no file]+0x21?");
+    const auto before = [&](std::uint64_t address) -> std::string {
+        const auto found = symbols.before(Address{address});
+        return found ? fmt::format("{} at {:#x}", found->name, found->address.value) : "-";
+    };
+    EXPECT_EQ(before(0x10ff), "-");
+    EXPECT_EQ(before(0x110f), "-");
+    EXPECT_EQ(before(0x1110), "f+0x10? at 0x1110");
+    EXPECT_EQ(before(0x1fff), "f+0x10? at 0x1110");
+    EXPECT_EQ(before(0x2000), "-");
+    // Data are no code; an entry of the procedure linkage table ends what came before it.
+    symbols.add("datum", Address{0x1200}, 4, SymbolKind::object);
+    EXPECT_EQ(before(0x1204), "f+0x10? at 0x1110");
+    symbols.add("puts@plt", Address{0x1300}, 4, SymbolKind::function);
+    EXPECT_EQ(before(0x1304), "-");
+    EXPECT_EQ(symbols.approximate(Address{0x1304}), "lib.so+0x704?");
+    EXPECT_EQ(symbols.approximate(Address{0x1204}), "f+0x104?");
+}
+
+TEST(Symbols, TheFunctionBeforeIsSoughtBehind255Data) {
+    for (const std::uint64_t data : {255U, 256U}) {
+        Symbols symbols;
+        symbols.add_area("/lib.so", Address{0x1000}, 0x10000, 0);
+        symbols.add("f", Address{0x1000}, 4, SymbolKind::function);
+        for (std::uint64_t i = 0; i < data; ++i) symbols.add("d", Address{0x1010 + 0x10 * i}, 4, SymbolKind::object);
+        EXPECT_EQ(symbols.before(Address{0x1010 + 0x10 * data}).has_value(), data == 255);
+    }
+}
+
+TEST(Symbols, AFunctionIsFoundByItsNameAloneIfThereIsOne) {
+    Symbols symbols;
+    symbols.add("_Z4sortPii", Address{0x100}, 4, SymbolKind::function);
+    symbols.add("_Z4sortPii@plt", Address{0x200}, 4, SymbolKind::function);
+    symbols.add("_Z5sortsv", Address{0x300}, 4, SymbolKind::function);
+    symbols.add("_Z1vv", Address{0x400}, 4, SymbolKind::object);
+    EXPECT_EQ(symbols.function_called("sort"), Address{0x100});
+    EXPECT_EQ(symbols.function_called("sorts"), Address{0x300});
+    EXPECT_EQ(symbols.function_called("sort(int*, int)"), Address{0x100});
+    EXPECT_EQ(symbols.function_called("v"), std::nullopt);
+    EXPECT_EQ(symbols.function_called("sor"), std::nullopt);
+    symbols.add("_Z4sortPfi", Address{0x100}, 4, SymbolKind::function);
+    EXPECT_EQ(symbols.function_called("sort"), Address{0x100}) << "two names of one place";
+    symbols.add("_Z4sortPdi", Address{0x500}, 4, SymbolKind::function);
+    EXPECT_EQ(symbols.function_called("sort"), std::nullopt);
+}
+
+TEST(Symbols, ABaseAnswersWhereTheTableIsSilent) {
+    auto base = std::make_shared<Symbols>();
+    base->add("file", Address{0x100}, 0x10, SymbolKind::function);
+    base->add("both", Address{0x200}, 0x10, SymbolKind::function);
+    base->add_area("/bin/file", Address{0x100}, 0x400, 0);
+    Symbols symbols;
+    symbols.add("generated", Address{0x180}, 0x10, SymbolKind::function);
+    symbols.add("both", Address{0x280}, 0x10, SymbolKind::function);
+    symbols.set_base(base);
+    EXPECT_EQ(at(symbols, 0x108), "file+8");
+    EXPECT_EQ(at(symbols, 0x188), "generated+8");
+    EXPECT_EQ(symbols.address_of("file"), Address{0x100});
+    EXPECT_EQ(symbols.address_of("both"), Address{0x280});
+    EXPECT_EQ(symbols.text(Address{0x110}), "file+0x10?");
+    EXPECT_EQ(symbols.area(Address{0x100})->name, "file");
+    EXPECT_EQ(symbols.size(), 4U);
+    EXPECT_FALSE(symbols.are_for_linux());
+    std::string names;
+    for (const Symbol& symbol : symbols.all()) names += fmt::format("{} ", symbol.name);
+    EXPECT_EQ(names, "file generated both both ");
+}
+
 TinyElf program() {
     TinyElf elf;
     elf.sections = {{".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x8000, Octets(0x40), 4, 0}};
@@ -216,6 +333,63 @@ TinyElf program() {
                    {"file.c", 0, 0, STT_FILE, STB_LOCAL, SHN_ABS}, {"tls", 4, 4, STT_TLS, STB_GLOBAL, 1},
                    {"$dollar", 0x8030, 4, STT_FUNC, STB_GLOBAL, 1}};
     return elf;
+}
+
+TEST(SymbolsElf, SymbolsOfAFileAreWhatItsTableSays) {
+    const auto listed_with = [](std::uint64_t load_bias) {
+        Symbols symbols;
+        EXPECT_EQ(symbols.add_elf_bytes(program().build(), load_bias, "x").value(), 5U);
+        std::string out;
+        for (const Symbol& s : symbols.all())
+            out += fmt::format("{} {:#x}+{} kind {} isa {}\n", s.name, s.address.value, s.bytes,
+                               static_cast<int>(s.kind), static_cast<int>(s.isa));
+        return out;
+    };
+    const auto expected = [](std::uint64_t bias) {
+        std::string out;
+        const auto add = [&](const char* name, std::uint64_t address, unsigned bytes, SymbolKind kind, isa::Isa isa) {
+            out += fmt::format("{} {:#x}+{} kind {} isa {}\n", name, (address + bias) & 0xffffffff, bytes,
+                               static_cast<int>(kind), static_cast<int>(isa));
+        };
+        add("arm", 0x8000, 8, SymbolKind::function, isa::Isa::a32);
+        add("thumb", 0x8008, 8, SymbolKind::function, isa::Isa::t32);
+        add("table", 0x8011, 4, SymbolKind::object, isa::Isa::a32);
+        add("tail", 0x8020, 0, SymbolKind::none, isa::Isa::a32);
+        add("$dollar", 0x8030, 4, SymbolKind::function, isa::Isa::a32);
+        return out;
+    };
+    EXPECT_EQ(listed_with(0), expected(0));
+    EXPECT_EQ(listed_with(0x1000), expected(0x1000));
+    EXPECT_EQ(listed_with(0xffffff00), expected(0xffffff00)) << "modulo 2^32";
+    // Mapping symbols hold up to the end of the section.
+    Symbols symbols;
+    ASSERT_TRUE(symbols.add_elf_bytes(program().build(), 0x1000, "x").has_value());
+    EXPECT_EQ(symbols.contents(Address{0x8fff}), std::nullopt);
+    EXPECT_EQ(symbols.contents(Address{0x9000}), Contents::a32);
+    EXPECT_EQ(symbols.contents(Address{0x9007}), Contents::a32);
+    EXPECT_EQ(symbols.contents(Address{0x9008}), Contents::t32);
+    EXPECT_EQ(symbols.contents(Address{0x9010}), Contents::data);
+    EXPECT_EQ(symbols.contents(Address{0x903f}), Contents::data);
+    EXPECT_EQ(symbols.contents(Address{0x9040}), std::nullopt);
+    EXPECT_EQ(at(symbols, 0x902f), "tail+f");
+    EXPECT_EQ(at(symbols, 0x9034), "-");
+}
+
+TEST(SymbolsElf, MappingSymbolsHaveTwoLettersAndMaybeASuffix) {
+    const auto contents = [](const std::string& name) {
+        TinyElf elf;
+        elf.sections = {{".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x8000, Octets(0x40), 4, 0}};
+        elf.symbols = {{name, 0x8000, 0, STT_NOTYPE, STB_LOCAL, 1}};
+        Symbols symbols;
+        EXPECT_TRUE(symbols.add_elf_bytes(elf.build(), 0, "x").has_value());
+        EXPECT_EQ(symbols.size(), symbols.contents(Address{0x8000}) ? 0U : 1U) << name;
+        return symbols.contents(Address{0x8000});
+    };
+    EXPECT_EQ(contents("$a"), Contents::a32);
+    EXPECT_EQ(contents("$t.1"), Contents::t32);
+    EXPECT_EQ(contents("$x.foo"), Contents::a64);
+    EXPECT_EQ(contents("$d."), Contents::data);
+    for (const char* const name : {"$", "$b", "$dx", "xd", "a", "$d7"}) EXPECT_EQ(contents(name), std::nullopt) << name;
 }
 
 TEST(SymbolsElf, AbsoluteSymbolsNameNoCode) {
