@@ -1,4 +1,4 @@
-/// Answers as text, every field that says something, beside approved text in tests/analysis/whole: so that no field,
+/// Answers as text, every field that says something, beside approved text in tests/<layer>/whole: so that no field,
 /// order, message or default changes unseen. WM_UPDATE_APPROVED=1 writes the text: review it like code.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "exports/approved.h"
@@ -130,13 +131,15 @@ public:
     ~WholeAnswers() {
         const testing::TestInfo* const test = testing::UnitTest::GetInstance()->current_test_info();
         if (count_ != 0 && test != nullptr)
-            approved_.check(std::string("analysis/whole/") + test->test_suite_name() + "." + test->name() + ".txt");
+            approved_.check(layer_ + "/whole/" + test->test_suite_name() + "." + test->name() + ".txt");
     }
-    WholeAnswers() = default;
+    /// The file is in tests/LAYER/whole.
+    explicit WholeAnswers(std::string layer = "analysis") : layer_(std::move(layer)) {}
     WholeAnswers(const WholeAnswers&) = delete;
     WholeAnswers& operator=(const WholeAnswers&) = delete;
 
 private:
+    const std::string layer_;
     Approved approved_;
     unsigned count_ = 0;
     std::size_t bytes_ = 0;

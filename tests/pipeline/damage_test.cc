@@ -1,10 +1,12 @@
 /// Each kind of damage: how much, where, and in which words.
 #include "waymark/pipeline/damage.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "pipeline/whole_test.h"
 #include "support/temporary_folder.h"
 #include "waymark/pipeline/session.h"
 
@@ -29,9 +31,16 @@ std::string line(const Damage& d) {
 std::vector<std::string> lines(const std::vector<Damage>& all) {
     std::vector<std::string> out;
     for (const Damage& d : all) out.push_back(line(d));
+    std::string others;  // what the lines do not contain
+    for (const Damage& d : all)
+        others += fmt::format("kind {}, buffer {}, source {}, of {}\n found: {}\n means: {}\n",
+                              static_cast<int>(d.kind), d.buffer, d.source, d.of, d.found, d.means);
+    WholeTest::write(others);
     return out;
 }
 using Lines = std::vector<std::string>;
+
+class BufferDamage : public WholeTest {};
 
 /// A buffer of frames in which nothing is damaged.
 struct Frames {
@@ -50,7 +59,7 @@ struct Frames {
     }
 };
 
-TEST(BufferDamage, OfStrays) {
+TEST_F(BufferDamage, OfStrays) {
     Frames f;
     EXPECT_TRUE(damage_in(f.report).empty());
     f.report.strays = {{TraceId{0x70}, 20, 1, {300}},     {TraceId{0x72}, 1, 2, {100}},
@@ -83,7 +92,7 @@ TEST(BufferDamage, OfStrays) {
     EXPECT_EQ(all[0].buffer, "ETB");
 }
 
-TEST(BufferDamage, OfFrames) {
+TEST_F(BufferDamage, OfFrames) {
     Frames f;
     f.lose(GapReason::framing, 32, 16);
     f.lose(GapReason::framing, 64, 32);
@@ -112,7 +121,7 @@ TEST(BufferDamage, OfFrames) {
     EXPECT_EQ(damage_in(unknown.report)[0].kind, Kind::no_frame_sync);
 }
 
-TEST(BufferDamage, OfItsEnd) {
+TEST_F(BufferDamage, OfItsEnd) {
     Frames f;
     f.lose(GapReason::incomplete_packet, 1600, 3);
     f.report.strays = {{TraceId{0x70}, 1, 1, {0}}};
@@ -157,7 +166,7 @@ TEST(BufferDamage, OfItsEnd) {
 }
 
 /// A PTM with the image `code.bin` at 0x8000, and an ITM.
-class SourceDamage : public testing::Test {
+class SourceDamage : public WholeTest {
 protected:
     SourceDamage() {
         capture::RawOptions raw;

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "pipeline/whole_test.h"
 #include "support/temporary_folder.h"
 #include "waymark/pipeline/session.h"
 #include "waymark/stm/encoder.h"
@@ -28,8 +29,12 @@ answers::Answers answers_of(const std::string& type, const std::vector<capture::
     EXPECT_TRUE(session.has_value());
     auto out = message_answers(*session, *session->select({}), options, {}, {});
     EXPECT_TRUE(out.has_value()) << out.error().message;
+    // Tables of thousands of rows are too long to be read.
+    if (out && out->timeline.slices.size() < 100 && bytes.size() < 1000) WholeTest::write(*out);
     return out ? std::move(*out) : answers::Answers();
 }
+class MessageAnswers : public WholeTest {};
+
 /// The rows of a table, without the source; fields are separated by blanks, and `-` is empty. With `every` 3,
 /// every third row.
 std::vector<std::string> rows(const answers::Answers& a, std::string_view title, std::size_t every = 1) {
@@ -62,19 +67,19 @@ answers::Answers itm(const std::vector<Octets>& packets, const FlowAnswersOption
     return answers_of("ITM", {{"ITMTCR", 0x00200000}}, bytes, options);
 }
 
-TEST(MessageAnswers, CountsOfPorts) {
+TEST_F(MessageAnswers, CountsOfPorts) {
     const answers::Answers a = itm({{0x01, 'a'}, {0x03, 1, 2, 3, 4}, {0xf9, 'z'}, {0x02, 1, 2}});
     EXPECT_EQ(rows(a, "stimulus ports"), (Lines{"0 3 7", "31 1 1"}));
     EXPECT_NE(said(a).find("it has no timestamps"), std::string::npos);
 }
 
-TEST(MessageAnswers, CountsOfEvents) {
+TEST_F(MessageAnswers, CountsOfEvents) {
     // CPI and CYC; SLEEP; CPI.
     EXPECT_EQ(rows(itm({{0x05, 0x21}, {0x05, 0x04}, {0x05, 0x01}}), "event counters"),
               (Lines{"CPI 2 512", "CYC 1 -", "SLEEP 1 256"}));
 }
 
-TEST(MessageAnswers, WatchedData) {
+TEST_F(MessageAnswers, WatchedData) {
     // Comparator 1: two reads of a byte, a write of a word, an address without a value; comparator 3: a program
     // counter.
     const answers::Answers a = itm({{0x95, 0x10},
@@ -88,7 +93,7 @@ TEST(MessageAnswers, WatchedData) {
     EXPECT_EQ(found[1], "3 - 0 0 1 - - -");
 }
 
-TEST(MessageAnswers, SamplesOfTheProgramCounter) {
+TEST_F(MessageAnswers, SamplesOfTheProgramCounter) {
     const answers::Answers a =
         itm({{0x17, 0, 0x80, 0, 0}, {0x17, 0, 0x80, 0, 0}, {0x17, 4, 0x80, 0, 0}, {0x15, 0}, {0x15, 0xff}},
             {.without_code = true});
@@ -100,7 +105,7 @@ TEST(MessageAnswers, SamplesOfTheProgramCounter) {
                             [](const auto& row) { return row.reason == answers::AccountReason::sampled; }));
 }
 
-TEST(MessageAnswers, HandlersOnTheTimelineAreBounded) {
+TEST_F(MessageAnswers, HandlersOnTheTimelineAreBounded) {
     std::vector<Octets> packets;
     for (unsigned i = 0; i < 3; ++i)  // exception 16 is entered and left, and the thread goes on
         packets.insert(packets.end(), {{0x0e, 16, 0x10}, {0x0e, 16, 0x20}, {0x0e, 0, 0x30}});
@@ -114,7 +119,7 @@ TEST(MessageAnswers, HandlersOnTheTimelineAreBounded) {
     EXPECT_EQ(handlers(2), std::pair(std::size_t{2}, true));
 }
 
-TEST(MessageAnswers, OfChannelsAsManyAsTheTableHolds) {
+TEST_F(MessageAnswers, OfChannelsAsManyAsTheTableHolds) {
     Octets bytes;
     stm::NibbleWriter out(bytes);
     const auto put = [&](const auto& packet) { stm::encode(out, packet); };

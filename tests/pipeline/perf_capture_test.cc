@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "pipeline/whole_test.h"
 #include "support/paths.h"
 #include "support/perf_capture.h"
 #include "support/random.h"
@@ -21,6 +22,12 @@
 
 namespace waymark::pipeline {
 namespace {
+
+void write_whole(support::WholeAnswers& whole, const answers::Answers& a) {
+    std::ostringstream out;
+    support::write_answers_text(out, a);
+    whole.next(fmt::format("{} instructions", a.instructions.size())) << without_temporary_folders(out.str());
+}
 
 TEST_F(PerfCapture, TwoProcessesWithDifferentFilesAtOneAddress) {
     const std::string a = program("a", 1), b = program("b", 2);
@@ -102,12 +109,14 @@ TEST_F(PerfCapture, FunctionsAreThoseOfTheFiles) {
     const Session session = open();
     std::vector<const Source*> sources;
     for (const Source& source : session.sources) sources.push_back(&source);
+    support::WholeAnswers whole("pipeline");
     for (const bool instructions : {false, true}) {
         FlowAnswersOptions options;
         options.calls = true;
         options.instructions = instructions;
         const auto answers = flow_answers(session, sources, options, {}, [](const Report&) {});
         ASSERT_TRUE(answers.has_value()) << answers.error().message;
+        write_whole(whole, *answers);
         std::map<std::string, std::uint64_t> costs;
         const auto all = answers::function_costs(*answers);
         for (std::size_t i = 0; i < all.size(); ++i)
@@ -211,6 +220,8 @@ TEST_F(PerfCapture, WhichOfTwoFilesRanInARangeIsUncertain) {
         }
     const auto answers = flow_answers(session, {session.sources.data()}, {.calls = true}, {}, {});
     ASSERT_TRUE(answers.has_value());
+    support::WholeAnswers whole("pipeline");
+    write_whole(whole, *answers);
     EXPECT_TRUE(answers::has_reason(answers->account, answers::AccountReason::shared_address));
     EXPECT_EQ(answers::completeness(answers->account).word(), "estimate");
     EXPECT_TRUE(std::any_of(answers->health.begin(), answers->health.end(), [](const answers::Finding& f) {
