@@ -235,10 +235,14 @@ TEST(DeliveredSignals, AndTheirExceptions) {
 TEST(MappedFiles, WholePagesOfSegments) {
     const TemporaryFolder folder;
     TinyElf elf;
-    elf.segments = {{.address = 0x18034, .bytes = std::vector<std::uint8_t>(0x2000)}};
+    elf.segments = {{.address = 0x18034, .bytes = std::vector<std::uint8_t>(0x2000)},
+                    {.address = 0x32034, .bytes = std::vector<std::uint8_t>(0x100)}};
     const MappedFile file = read_mapped_file(folder.write("program", elf.build()).string());
-    // The bytes are at offset 0x34, up to 0x2034.
-    ASSERT_EQ(file.executable.size(), 1U);
+    // The bytes are at offset 0x34, up to 0x2034, and then up to 0x2134.
+    ASSERT_EQ(file.executable.size(), 2U);
+    EXPECT_EQ(file.executable[1].offset, 0x2000U);
+    EXPECT_EQ(file.executable[1].bytes, 0x1000U);
+    EXPECT_EQ(file.executable[1].address, 0x32000U);
     EXPECT_EQ(file.executable[0].offset, 0U);
     EXPECT_EQ(file.executable[0].bytes, 0x3000U);
     EXPECT_EQ(file.executable[0].address, 0x18000U);
