@@ -42,7 +42,6 @@ EXEMPT = {
     "include/waymark/etm3/": "Program Flow Trace took over registers, timestamps and A-syncs of ETMv3",
     "src/etm3/": "Program Flow Trace took over registers, timestamps and A-syncs of ETMv3",
     "src/record_m/": "the units of a Cortex-M are recorded beside its core: their models take more than waypoints",
-    "src/cli/run.cc": "the first sentence of --help says in a newcomer's words what Waymark decodes",
     "src/exports/capture_tables.cc": "the description of a column gives units as examples",
     "src/capture/perf_cs_etm.cc": "it reads the registers that perf's AUXTRACE_INFO lists",
     "src/capture/perf_cs_info.cc": "it reads the registers that perf's AUXTRACE_INFO lists",

@@ -39,41 +39,18 @@ std::vector<TopicStart> joined(const Rows&... rows) {
 }
 
 command_line::Program program() {
-    command_line::Program out{
-        .name = "waymark",
-        .about =
-            "Waymark decodes Arm program flow trace (PTM, ETMv3, ETMv4, ETE, MTB), messages (ITM, DWT, STM), "
-            "statistical "
-            "profiles (SPE) and StarCore DPU captures: which code ran, when, and what was lost.",
-        .footer =
-            "Exit status: 0 success; 1 there is nothing to show, or trace was lost and --strict is given; 2 invalid "
-            "command "
-            "line; 3 an input cannot be read completely, or the output cannot be written (also if 1 applies). "
-            "Everything "
-            "that could be read is shown in any case.\n"
-            "\n"
-            "Environment:\n"
-            "  PAGER     The program that shows output on a terminal; default: less, which ends by itself if all fits "
-            "the "
-            "screen. cat or nothing: none\n"
-            "  LESS      Options of less; default: FRX\n"
-            "  NO_COLOR  If set to anything, no colours are used\n"
-            "\n"
-            "waymark help COMMAND describes each command, and so does 'man waymark-COMMAND'. waymark help capture: how "
-            "captures are named and parts of them selected.\n",
-        .versioned_name = "Waymark " WAYMARK_VERSION,
-        .version = version_text,
-        .texts = &all_texts(),
-        .commands = {commands_for_all_units.begin(), commands_for_all_units.end()},
-        .commands_of_text = {"verify", "status"},
-        .topics = {.groups = joined(unit_topics, group_topics),
-                   .paragraphs = joined(unit_topics, paragraph_topics),
-                   .shared = "capture",
-                   .shared_about = "Options to name a capture and to select one of its parts. Most commands that take "
-                                   "a CAPTURE have them; "
-                                   "waymark COMMAND --help all shows which.",
-                   .shared_command = "flow"},
-        .lookups = lookups()};
+    command_line::Program out{.name = "waymark",
+                              .versioned_name = "Waymark " WAYMARK_VERSION,
+                              .version = version_text,
+                              .texts = &all_texts(),
+                              .commands = {commands_for_all_units.begin(), commands_for_all_units.end()},
+                              .commands_of_text = {"verify", "status"},
+                              .topics = {.groups = joined(unit_topics, group_topics),
+                                         .paragraphs = joined(unit_topics, paragraph_topics),
+                                         .shared = "capture",
+                                         .shared_about = all_texts().sentence("waymark", "topic capture").value(),
+                                         .shared_command = "flow"},
+                              .lookups = lookups()};
     const auto units = unit_commands();
     out.commands.insert(out.commands.end(), units.begin(), units.end());
     return out;

@@ -71,6 +71,7 @@ constexpr auto texts = std::to_array<std::string_view>({
 #include "texts/spe-sharing.txt"
 #include "texts/spe.txt"
 #include "texts/verify.txt"
+#include "texts/waymark.txt"
 });
 
 }  // namespace

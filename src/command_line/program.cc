@@ -18,6 +18,7 @@
 #include "man_page.h"
 #include "mistakes.h"
 #include "waymark/command_line/terminal.h"
+#include "waymark/core/result.h"
 #include "wrap.h"
 
 namespace waymark::command_line {
@@ -130,7 +131,10 @@ std::optional<ExitStatus> parse_and_go(CommandLine& line, int argc, char** argv)
 }
 
 CommandLine::CommandLine(const Program& of, std::string_view only)
-    : program{of}, app{of.about, of.name}, help{std::make_shared<HelpFormatter>(of.topics, text_columns())} {
+    : program{of}, app{"", of.name}, help{std::make_shared<HelpFormatter>(of.topics, text_columns())} {
+    const std::optional<CommandText> text = of.texts->command(of.name);
+    WM_CHECK(text.has_value());
+    app.description(text->title);
     app.require_subcommand(1);
     app.formatter(help);
     app.set_version_flag("--version", of.version, "Print the version, and the versions of libraries, and exit");
@@ -142,7 +146,7 @@ CommandLine::CommandLine(const Program& of, std::string_view only)
         commands.emplace_back(app.get_subcommand(std::string(command.name)), std::move(run));
     }
     // The footer is set after the commands are added, since they would inherit it.
-    app.footer(of.footer);
+    app.footer(text->footer);
     for_all(app, add_no_pager);
 }
 

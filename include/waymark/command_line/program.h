@@ -35,7 +35,7 @@ struct Topics {
     std::vector<TopicStart> paragraphs;  ///< of footers
     /// The topic of the options that many commands share; `help TOPIC` explains them once.
     std::string_view shared;
-    std::string_view shared_about;    ///< what stands above these options
+    std::string shared_about;         ///< what stands above these options
     std::string_view shared_command;  ///< a command that has all of them
 
     [[nodiscard]] std::string_view of_group(std::string_view name) const;
@@ -61,11 +61,11 @@ struct OptionLookup {
 };
 
 struct Program {
-    std::string name, about, footer;
+    std::string name;
     /// As man pages show it: "Waymark 0.9.0".
     std::string versioned_name;
     std::string (*version)();
-    const Texts* texts;
+    const Texts* texts;  ///< with a text of the program itself
     /// In the order of --help.
     std::vector<NamedCommand> commands;
     /// Commands without --format that print text for readers; their lines are wrapped.

@@ -12,6 +12,7 @@
 ///   `missing --option`  a required option is not there
 ///   `too many`          what follows "takes one CAPTURE" if there are more
 ///   `stray`             an argument before -- belongs to no option
+/// A program may look up sentences of further kinds.
 ///
 /// The footer follows a line `===`. In it, consecutive lines form a paragraph, and indented ones stay as they are.
 #pragma once
