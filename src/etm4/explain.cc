@@ -127,7 +127,7 @@ public:
         return r_.rsctlr[a - 2].pairinv ? fmt::format("not ({})", words) : words;
     }
 
-private:
+    /// Whether masks of exception levels exclude a level.
     [[nodiscard]] static bool excluded(std::uint8_t secure, std::uint8_t non_secure, std::uint8_t realm,
                                        const LevelOf& level) {
         switch (level.security) {
@@ -136,6 +136,8 @@ private:
             default: return bit(secure, level.el);
         }
     }
+
+private:
     /// An identifier comparator that compares no byte always matches.
     [[nodiscard]] Constant identifier(unsigned n, unsigned count, const auto& controls, std::string_view name) const {
         if (n >= std::min(count, 8U)) return protocol::never;
@@ -401,29 +403,14 @@ private:
     void exception_level(std::size_t n) {
         const LevelOf& level = levels_[n];
         const Trcvictlr& v = r_.victlr;
-        const unsigned el = level.el;
-        bool excluded = false;
-        std::string field;
-        std::string remedy;
-        switch (level.security) {
-            case flow::Security::realm:
-                excluded = bit(v.exlevel_rl, el) != bit(v.exlevel_ns, el);
-                field = fmt::format("TRCVICTLR.EXLEVEL_RL[{}]", el);
-                remedy = fmt::format("write the value of EXLEVEL_NS[{}] to it", el);
-                break;
-            case flow::Security::non_secure:
-                excluded = bit(v.exlevel_ns, el);
-                field = fmt::format("TRCVICTLR.EXLEVEL_NS[{}]", el);
-                break;
-            default: excluded = bit(v.exlevel_s, el); field = fmt::format("TRCVICTLR.EXLEVEL_S[{}]", el);
-        }
-        if (!excluded) return;
-        if (level.security == flow::Security::realm)
-            obstacle(n, TraceEffect::stops, field,
-                     fmt::format("{} differs from EXLEVEL_NS[{}]: this level is filtered out", field, el), remedy,
-                     "1.3");
-        else
-            obstacle(n, TraceEffect::stops, field, field + " is 1: this level is filtered out", "write 0 to it", "1.3");
+        if (!PossibleResources::excluded(v.exlevel_s, v.exlevel_ns, v.exlevel_rl, level)) return;
+        const bool realm = level.security == flow::Security::realm;
+        const std::string_view state = realm ? "RL" : level.security == flow::Security::non_secure ? "NS" : "S";
+        const std::string field = fmt::format("TRCVICTLR.EXLEVEL_{}[{}]", state, level.el);
+        const std::string other = fmt::format("EXLEVEL_NS[{}]", level.el);
+        obstacle(n, TraceEffect::stops, field,
+                 fmt::format("{} {}: this level is filtered out", field, realm ? "differs from " + other : "is 1"),
+                 fmt::format("write {} to it", realm ? "the value of " + other : "0"), "1.3");
     }
     void include_and_exclude(std::size_t n) {
         if (!asked(Trcviiectlr::name)) return;

@@ -152,36 +152,35 @@ protocol::Settled settle_on(const Recognised& found, const Config& described, co
     if (!lost && !worse) return {configuration(described), {}};
     Config config = described;
     std::vector<CaptureFinding> findings;
-    const auto wrong = [&](auto member, std::string_view kind, std::string_view register_name) {
+    const auto report = [&](std::string kind, std::string what, std::string expected, std::string cause,
+                            std::string advice) {
+        findings.push_back({Severity::error,
+                            std::move(kind),
+                            {},
+                            {},
+                            lost ? parse.first_error : parse.first_async,
+                            std::move(what),
+                            std::move(expected),
+                            std::move(cause),
+                            std::move(advice)});
+    };
+    const std::string reading =
+        lost ? fmt::format("{} {} in no packet", counted(parse.lost_bytes, "byte"), are(parse.lost_bytes))
+             : fmt::format("packets contradict each other {} about what is committed", times(conflicts));
+    const auto wrong = [&](auto member, const char* kind, std::string_view register_name) {
         if (config.*member == found.config.*member) return;
-        findings.push_back(
-            {Severity::error,
-             std::string(kind),
-             {},
-             {},
-             lost ? parse.first_error : parse.first_async,
-             fmt::format(
-                 "{} says {}; read so, {}", register_name, config.*member,
-                 lost ? fmt::format("{} {} in no packet", counted(parse.lost_bytes, "byte"), are(parse.lost_bytes))
-                      : fmt::format("packets contradict each other {} about what is committed", times(conflicts))),
-             fmt::format("{}", found.config.*member),
-             "the registers were read before or after another setting was in force, or from another unit",
-             fmt::format("correct {} of {}", register_name, source)});
+        report(kind, fmt::format("{} says {}; read so, {}", register_name, config.*member, reading),
+               fmt::format("{}", found.config.*member),
+               "the registers were read before or after another setting was in force, or from another unit",
+               fmt::format("correct {} of {}", register_name, source));
         config.*member = found.config.*member;
     };
     if (lost) {
         if (described.ete() != found.config.ete()) {
-            findings.push_back(
-                {Severity::error,
-                 "version",
-                 {},
-                 {},
-                 parse.first_error,
-                 fmt::format("the registers are of {}; read with them, {} {} in no packet", version_text(described),
-                             counted(parse.lost_bytes, "byte"), are(parse.lost_bytes)),
-                 version_text(found.config),
-                 "the registers are of another unit",
-                 fmt::format("correct TRCIDR1 and TRCDEVARCH of {}", source)});
+            report("version",
+                   fmt::format("the registers are of {}; read with them, {}", version_text(described), reading),
+                   version_text(found.config), "the registers are of another unit",
+                   fmt::format("correct TRCIDR1 and TRCDEVARCH of {}", source));
             config.version = found.config.version;
         }
         if (found.likeness.vmids != 0) wrong(&Config::vmid_bytes, "vmid-size", "TRCIDR2.VMIDSIZE");
@@ -189,17 +188,9 @@ protocol::Settled settle_on(const Recognised& found, const Config& described, co
         if (found.likeness.qs != 0) wrong(&Config::q_elements, "q-elements", "TRCCONFIGR.QE with TRCIDR0.QSUPP");
         if (found.likeness.m_only != 0 && described.profile != found.config.profile) {
             config.profile = found.config.profile;
-            findings.push_back({Severity::error,
-                                "profile",
-                                {},
-                                {},
-                                parse.first_error,
-                                fmt::format("the core is described as one without packets of the M profile; {} {} in "
-                                            "no packet",
-                                            counted(parse.lost_bytes, "byte"), are(parse.lost_bytes)),
-                                "a core of the M profile",
-                                "type= of the core is missing or wrong",
-                                "give the core's type: type=Cortex-M33"});
+            report("profile", "the core is described as one without packets of the M profile; " + reading,
+                   "a core of the M profile", "type= of the core is missing or wrong",
+                   "give the core's type: type=Cortex-M33");
         }
     }
     if (found.likeness.cycle_counts != 0) wrong(&Config::commit_mode_1, "commit-mode", "TRCIDR0.COMMOPT");
@@ -319,11 +310,7 @@ public:
 
     [[nodiscard]] std::string_view unit_of(std::string_view source_type) const override {
         constexpr std::string_view extension = "ETE";
-        const bool is_extension = std::equal(
-            extension.begin(), extension.end(), source_type.begin(),
-            source_type.begin() + static_cast<std::ptrdiff_t>(std::min(extension.size(), source_type.size())),
-            [](char a, char b) { return a == std::toupper(static_cast<unsigned char>(b)); });
-        return is_extension ? extension : words().unit;
+        return protocol::upper(source_type).starts_with(extension) ? extension : words().unit;
     }
 
     [[nodiscard]] std::string type_of_option(std::string_view option) const override {

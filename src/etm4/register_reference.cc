@@ -16,6 +16,9 @@ constexpr RegisterMeaning meanings[] = {
     {".EVENT.TYPE", "0: SEL is one resource selector; 1: SEL is a pair of them, combined as TRCRSCTLR says"},
     {".EVENT.SEL", "number of the resource selector, or of the pair; selector 0 is never true, 1 always"},
     {".value", "defined by the implementation"},
+    {".MODE", "0: everywhere but in the ranges of RANGE; 1: in these ranges only"},
+    {".RANGE", "bit n: range of address comparators 2n and 2n+1"},
+    {".nTT", "reads as 0: the lock is written in 32 bits"},
 
     {"TRCPRGCTLR",
      "Turns the trace unit on and off. It may be written at any time; wait for TRCSTATR.IDLE after each "
@@ -92,15 +95,11 @@ constexpr RegisterMeaning meanings[] = {
      "a cycle count is sent when at least this many cycles passed since the last; not below "
      "TRCIDR3.CCITMIN. A small value costs bytes, a large one gives counts to longer stretches"},
     {"TRCBBCTLR", "Where TRCCONFIGR.BB applies."},
-    {"TRCBBCTLR.MODE", "0: everywhere but in the ranges of RANGE; 1: in these ranges only"},
-    {"TRCBBCTLR.RANGE", "bit n: range of address comparators 2n and 2n+1"},
     {"TRCTRACEIDR", "Not used by the trace buffer extension, which has no other source."},
     {"TRCTRACEIDR.TRACEID",
      "the source's number on the trace bus, 0x01 to 0x6f, different for each source. ETMv4 with "
      "data trace: even, and the data stream has the next number"},
     {"TRCQCTLR", "Where Q elements may be used (TRCCONFIGR.QE), if TRCIDR0.QFILT is 1."},
-    {"TRCQCTLR.MODE", "0: everywhere but in the ranges of RANGE; 1: in these ranges only"},
-    {"TRCQCTLR.RANGE", "bit n: range of address comparators 2n and 2n+1"},
     {"TRCITEEDCR",
      "ETE with instrumentation trace: where its packets are permitted while self-hosted trace is "
      "disabled."},
@@ -278,7 +277,6 @@ constexpr RegisterMeaning meanings[] = {
     {"TRCOSLAR", "Write-only, of ETMv4 units with a lock of their own."},
     {"TRCOSLAR.lock", "1 locks the registers, 0 unlocks them; while they are locked nothing is traced"},
     {"TRCOSLSR.OSLM[2:1]", "with OSLM[0]: 0 no OS Lock; 2 the unit has its own; 4 that of the PE applies"},
-    {"TRCOSLSR.nTT", "reads as 0: the lock is written in 32 bits"},
     {"TRCOSLSR.OSLK", "1: it is locked; nothing is traced"},
     {"TRCOSLSR.OSLM[0]", "see OSLM[2:1]"},
     {"TRCPDCR.PU", "ETMv4: 1: asks that the unit's power stays on"},
@@ -321,7 +319,6 @@ constexpr RegisterMeaning meanings[] = {
     {"TRCDEVAFF1.MPIDR_EL1[63:32]", "high half of MPIDR_EL1 of the traced PE"},
     {"TRCLAR", "ETMv4 through the memory-mapped interface. Write-only."},
     {"TRCLAR.KEY", "0xc5acce55 unlocks writes; any other value locks them"},
-    {"TRCLSR.nTT", "reads as 0: the lock is written in 32 bits"},
     {"TRCLSR.SLK", "1: writes are ignored"},
     {"TRCLSR.SLI", "1: there is a software lock"},
     {"TRCAUTHSTATUS",

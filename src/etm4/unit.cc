@@ -326,22 +326,13 @@ public:
         r.traceidr.trace_id = trace_id;
         r.prgctlr.enable = true;
         std::vector<RegisterValue> out;
-        const auto add = [&]<class Register>(const Register& value, const char* name) {
-            out.push_back({name, to_value(value), std::nullopt, 32});
-        };
-        add(r.configr, "TRCCONFIGR");
-        add(r.traceidr, "TRCTRACEIDR");
-        if (options.sync_bytes != 0) add(r.syncpr, "TRCSYNCPR");
-        if (options.cycle_accurate) add(r.ccctlr, "TRCCCCTLR");
-        add(r.idr0, "TRCIDR0");
-        add(r.idr1, "TRCIDR1");
-        add(r.idr2, "TRCIDR2");
-        add(r.idr3, "TRCIDR3");
-        add(r.idr4, "TRCIDR4");
-        add(r.idr5, "TRCIDR5");
-        add(r.idr8, "TRCIDR8");
-        if (ete_) add(r.devarch, "TRCDEVARCH");
-        add(r.prgctlr, "TRCPRGCTLR");
+        const auto add = [&](const auto&... registers) { (out.push_back(register_value(registers)), ...); };
+        add(r.configr, r.traceidr);
+        if (options.sync_bytes != 0) add(r.syncpr);
+        if (options.cycle_accurate) add(r.ccctlr);
+        add(r.idr0, r.idr1, r.idr2, r.idr3, r.idr4, r.idr5, r.idr8);
+        if (ete_) add(r.devarch);
+        add(r.prgctlr);
         for (const RegisterPlace& place : register_places()) {
             const std::uint64_t value = value_at(r, place);
             if (value == 0 || find_register(out, place.name) != nullptr || writable_at(r, place) == 0) continue;

@@ -814,27 +814,26 @@ struct Registers {
 
     /// Calls `f(register, offset)` with every register, or every one of a group.
     static void for_each(auto& self, auto&& f) {
-        const auto group = [&](auto& registers) {
-            using Register = std::remove_cvref_t<decltype(registers[0])>;
-            unsigned offset = Register::offset;
-            for (auto& r : registers) f(r, offset), offset += Register::stride;
+        const auto take = [&](auto& member) {
+            if constexpr (requires { member.size(); }) {
+                unsigned offset = member[0].offset;
+                for (auto& r : member) f(r, offset), offset += r.stride;
+            } else {
+                f(member, member.offset);
+            }
         };
-        const auto one = [&](auto& r) { f(r, std::remove_cvref_t<decltype(r)>::offset); };
-        one(self.prgctlr), one(self.procselr), one(self.statr), one(self.configr), one(self.auxctlr);
-        one(self.eventctl0r), one(self.eventctl1r), one(self.rsr), one(self.stallctlr), one(self.tsctlr);
-        one(self.syncpr), one(self.ccctlr), one(self.bbctlr), one(self.traceidr), one(self.qctlr), one(self.iteedcr);
-        one(self.victlr), one(self.viiectlr), one(self.vissctlr), one(self.vipcssctlr), one(self.vdctlr);
-        one(self.vdsacctlr), one(self.vdarcctlr), group(self.seqevr), one(self.seqrstevr), one(self.seqstr);
-        group(self.extinselr), group(self.cntrldvr), group(self.cntctlr), group(self.cntvr), one(self.idr8);
-        one(self.idr9), one(self.idr10), one(self.idr11), one(self.idr12), one(self.idr13), one(self.imspec0);
-        group(self.imspec), one(self.idr0), one(self.idr1), one(self.idr2), one(self.idr3), one(self.idr4);
-        one(self.idr5), one(self.idr6), one(self.idr7), group(self.rsctlr), group(self.ssccr), group(self.sscsr);
-        group(self.sspcicr), one(self.oslar), one(self.oslsr), one(self.pdcr), one(self.pdsr), group(self.acvr);
-        group(self.acatr), group(self.dvcvr), group(self.dvcmr), group(self.cidcvr), group(self.vmidcvr);
-        group(self.cidcctlr), group(self.vmidcctlr), one(self.itctrl), one(self.claimset), one(self.claimclr);
-        one(self.devaff0), one(self.devaff1), one(self.lar), one(self.lsr), one(self.authstatus), one(self.devarch);
-        one(self.devid2), one(self.devid1), one(self.devid), one(self.devtype), one(self.pidr4), group(self.pidr5);
-        one(self.pidr0), one(self.pidr1), one(self.pidr2), one(self.pidr3), group(self.cidr);
+        const auto all = [&](auto&... members) { (take(members), ...); };
+        all(self.prgctlr, self.procselr, self.statr, self.configr, self.auxctlr, self.eventctl0r, self.eventctl1r,
+            self.rsr, self.stallctlr, self.tsctlr, self.syncpr, self.ccctlr, self.bbctlr, self.traceidr, self.qctlr,
+            self.iteedcr, self.victlr, self.viiectlr, self.vissctlr, self.vipcssctlr, self.vdctlr, self.vdsacctlr,
+            self.vdarcctlr, self.seqevr, self.seqrstevr, self.seqstr, self.extinselr, self.cntrldvr, self.cntctlr,
+            self.cntvr, self.idr8, self.idr9, self.idr10, self.idr11, self.idr12, self.idr13, self.imspec0, self.imspec,
+            self.idr0, self.idr1, self.idr2, self.idr3, self.idr4, self.idr5, self.idr6, self.idr7, self.rsctlr,
+            self.ssccr, self.sscsr, self.sspcicr, self.oslar, self.oslsr, self.pdcr, self.pdsr, self.acvr, self.acatr,
+            self.dvcvr, self.dvcmr, self.cidcvr, self.vmidcvr, self.cidcctlr, self.vmidcctlr, self.itctrl,
+            self.claimset, self.claimclr, self.devaff0, self.devaff1, self.lar, self.lsr, self.authstatus, self.devarch,
+            self.devid2, self.devid1, self.devid, self.devtype, self.pidr4, self.pidr5, self.pidr0, self.pidr1,
+            self.pidr2, self.pidr3, self.cidr);
     }
     /// Sets the word at this offset; false if no register has it.
     bool set(unsigned offset, std::uint32_t value) {
