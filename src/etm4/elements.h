@@ -148,15 +148,7 @@ public:
         return add_atoms(p.atoms, at, queue);
     }
     template <class Queue>
-    Request operator()(const ShortAddress& p, Offset at, Queue& queue) {
-        return address(*state_(p).address, nullptr, at, queue);
-    }
-    template <class Queue>
-    Request operator()(const LongAddress& p, Offset at, Queue& queue) {
-        return address(*state_(p).address, nullptr, at, queue);
-    }
-    template <class Queue>
-    Request operator()(const ExactMatchAddress& p, Offset at, Queue& queue) {
+    Request operator()(const AddressPacket auto& p, Offset at, Queue& queue) {
         return address(*state_(p).address, nullptr, at, queue);
     }
     template <class Queue>
@@ -173,15 +165,7 @@ public:
         return {};
     }
     template <class Queue>
-    Request operator()(const ShortSourceAddress& p, Offset at, Queue& queue) {
-        return add_p0(element::SourceAddress{*state_(p).address}, at, queue);
-    }
-    template <class Queue>
-    Request operator()(const LongSourceAddress& p, Offset at, Queue& queue) {
-        return add_p0(element::SourceAddress{*state_(p).address}, at, queue);
-    }
-    template <class Queue>
-    Request operator()(const ExactMatchSourceAddress& p, Offset at, Queue& queue) {
+    Request operator()(const SourceAddressPacket auto& p, Offset at, Queue& queue) {
         return add_p0(element::SourceAddress{*state_(p).address}, at, queue);
     }
     template <class Queue>
@@ -235,23 +219,11 @@ public:
         return add(ElementKind::kept, mark(flow::Mark::Kind::timestamp_marker), at, queue);
     }
     template <class Queue>
-    Request operator()(const CycleCountF1& p, Offset, Queue&) {
+    Request operator()(const CycleCountPacket auto& p, Offset, Queue&) {
         return cycle_count(state_.count(p));
     }
     template <class Queue>
-    Request operator()(const CycleCountF2& p, Offset, Queue&) {
-        return cycle_count(state_.count(p));
-    }
-    template <class Queue>
-    Request operator()(const CycleCountF3& p, Offset, Queue&) {
-        return cycle_count(state_.count(p));
-    }
-    template <class Queue>
-    Request operator()(const Event& p, Offset at, Queue& queue) {
-        return add(ElementKind::kept, element::Mark{mark_of(p)}, at, queue);
-    }
-    template <class Queue>
-    Request operator()(const Instrumentation& p, Offset at, Queue& queue) {
+    Request operator()(const OneOf<Event, Instrumentation> auto& p, Offset at, Queue& queue) {
         return add(ElementKind::kept, element::Mark{mark_of(p)}, at, queue);
     }
     template <class Queue>

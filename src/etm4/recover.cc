@@ -43,16 +43,12 @@ public:
             sync.info = p;
         } else if constexpr (std::is_same_v<P, TraceOn>) {
             sync.continues = false;
-        } else if constexpr (!std::is_same_v<P, Event> && !std::is_same_v<P, Instrumentation> &&
-                             !std::is_same_v<P, Ignore> && !std::is_same_v<P, Timestamp> &&
-                             !std::is_same_v<P, TimestampMarker> && !std::is_same_v<P, CycleCountF1> &&
-                             !std::is_same_v<P, CycleCountF2> && !std::is_same_v<P, CycleCountF3> &&
-                             !std::is_same_v<P, Context> && !std::is_same_v<P, AddressWithContext> &&
-                             !std::is_same_v<P, ShortAddress> && !std::is_same_v<P, LongAddress> &&
-                             !std::is_same_v<P, ExactMatchAddress>) {
+        } else if constexpr (!AddressPacket<P> && !CycleCountPacket<P> &&
+                             !OneOf<P, Event, Instrumentation, Ignore, Timestamp, TimestampMarker, Context,
+                                    AddressWithContext>) {
             wrong = true;
         }
-        if (!info_ && !std::is_same_v<P, Event> && !std::is_same_v<P, Instrumentation>) wrong = true;
+        if (!info_ && !OneOf<P, Event, Instrumentation>) wrong = true;
         if constexpr (std::is_same_v<P, Context>) {
             if (p.has_payload) sync.context = p, context_ = true;
         } else if constexpr (std::is_same_v<P, AddressWithContext>) {

@@ -97,9 +97,7 @@ struct Explainer::State {
             p.has_cycles && m.count && m.count->cycles ? ", " + plural(*m.count->cycles, "cycle") : "";
         return (m.timestamp ? fmt::format("{:#x}", *m.timestamp) : "high bits not yet known") + cycles;
     }
-    std::string explain(const CycleCountF1&, const Meaning& m) const { return count(*m.count); }
-    std::string explain(const CycleCountF2&, const Meaning& m) const { return count(*m.count); }
-    std::string explain(const CycleCountF3&, const Meaning& m) const { return count(*m.count); }
+    std::string explain(const CycleCountPacket auto&, const Meaning& m) const { return count(*m.count); }
     std::string explain(const Context& p, const Meaning&) {
         if (!p.has_payload) return "unchanged";
         aarch64 = p.sf;
@@ -109,14 +107,11 @@ struct Explainer::State {
         aarch64 = p.sf;
         return fmt::format("to {}, {}", place(*m.address), context_text(p, config));
     }
-    std::string explain(const ShortAddress&, const Meaning& m) const { return "to " + place(*m.address); }
-    std::string explain(const LongAddress&, const Meaning& m) const { return "to " + place(*m.address); }
-    std::string explain(const ExactMatchAddress&, const Meaning& m) const { return "to " + place(*m.address); }
-    std::string explain(const ShortSourceAddress&, const Meaning& m) const { return "from " + source(*m.address); }
-    std::string explain(const LongSourceAddress&, const Meaning& m) const { return "from " + source(*m.address); }
-    std::string explain(const ExactMatchSourceAddress&, const Meaning& m) const { return "from " + source(*m.address); }
+    std::string explain(const AddressPacket auto&, const Meaning& m) const { return "to " + place(*m.address); }
     /// IS of a source address shows how its bits are packed, not the instruction set.
-    [[nodiscard]] std::string source(const KnownAddress& p) const { return digits(p, config.address_bytes); }
+    std::string explain(const SourceAddressPacket auto&, const Meaning& m) const {
+        return "from " + digits(*m.address, config.address_bytes);
+    }
     std::string explain(const Q& p, const Meaning& m) const {
         const std::string executed =
             p.has_count() ? plural(p.count, "instruction") : std::string("instructions not counted");

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 
 #include "waymark/core/wire.h"
@@ -18,6 +19,22 @@ namespace waymark::etm4 {
 using wire::bits;
 using wire::fixed;
 using wire::PacketInfo;
+
+/// A packet that is only its header.
+struct OneByte {
+    static void fields(auto& w, auto& p, const Config&) {
+        w.byte(fixed<7, 0>(std::remove_cvref_t<decltype(p)>::info.value));
+    }
+    bool operator==(const OneByte&) const = default;
+};
+/// The same after a byte 0.
+struct TwoBytes {
+    static void fields(auto& w, auto& p, const Config& c) {
+        w.byte(fixed<7, 0>(0x00));
+        OneByte::fields(w, p, c);
+    }
+    bool operator==(const TwoBytes&) const = default;
+};
 
 // ---- section 3: two bytes, of which the first is 0. `info.value` is the second byte.
 
@@ -33,41 +50,23 @@ struct ASync {
 };
 
 /// Trace is lost from here on, until tracing begins again: uncommitted elements will never be committed.
-struct Discard {
+struct Discard : TwoBytes {
     static constexpr PacketInfo info{.name = "DISCARD", .section = "3", .value = 0x03, .mask = 0xff, .max_bytes = 2};
-
-    static void fields(auto& w, auto&, const Config&) {
-        w.byte(fixed<7, 0>(0x00));
-        w.byte(fixed<7, 0>(0x03));
-    }
-    bool operator==(const Discard&) const = default;
 };
 
 /// Like Discard, because the trace unit's buffer was full.
-struct Overflow {
+struct Overflow : TwoBytes {
     static constexpr PacketInfo info{.name = "OVERFLOW", .section = "3", .value = 0x05, .mask = 0xff, .max_bytes = 2};
-
-    static void fields(auto& w, auto&, const Config&) {
-        w.byte(fixed<7, 0>(0x00));
-        w.byte(fixed<7, 0>(0x05));
-    }
-    bool operator==(const Overflow&) const = default;
 };
 
 /// The branch future cache of an Armv8.1-M core was emptied.
-struct BranchFutureFlush {
+struct BranchFutureFlush : TwoBytes {
     static constexpr PacketInfo info{
         .name = "BRANCH-FUTURE-FLUSH", .section = "3", .value = 0x07, .mask = 0xff, .max_bytes = 2};
     static constexpr std::string_view needs = "an ETMv4.5 or later of an M profile core";
     static constexpr bool allowed(const Config& c) {
         return c.profile == CoreProfile::m && c.version >= 0x45 && !c.ete();
     }
-
-    static void fields(auto& w, auto&, const Config&) {
-        w.byte(fixed<7, 0>(0x00));
-        w.byte(fixed<7, 0>(0x07));
-    }
-    bool operator==(const BranchFutureFlush&) const = default;
 };
 
 // ---- sections 4 and 5
@@ -118,35 +117,26 @@ struct Timestamp {
 };
 
 /// The place to which the next timestamp refers.
-struct TimestampMarker {
+struct TimestampMarker : OneByte {
     static constexpr PacketInfo info{
         .name = "TIMESTAMP-MARKER", .section = "5", .value = 0x88, .mask = 0xff, .max_bytes = 1};
     static constexpr std::string_view needs = "ETMv4.6 or an ETE";
     static constexpr bool allowed(const Config& c) { return c.version >= 0x46; }
-
-    static void fields(auto& w, auto&, const Config&) { w.byte(fixed<7, 0>(0x88)); }
-    bool operator==(const TimestampMarker&) const = default;
 };
 
 /// Tracing begins here: earlier code does not lead here.
-struct TraceOn {
+struct TraceOn : OneByte {
     static constexpr PacketInfo info{.name = "TRACE-ON", .section = "5", .value = 0x04, .mask = 0xff, .max_bytes = 1};
-
-    static void fields(auto& w, auto&, const Config&) { w.byte(fixed<7, 0>(0x04)); }
-    bool operator==(const TraceOn&) const = default;
 };
 
 /// Return from a function of another security state.
-struct FunctionReturn {
+struct FunctionReturn : OneByte {
     static constexpr PacketInfo info{
         .name = "FUNCTION-RETURN", .section = "5", .value = 0x05, .mask = 0xff, .max_bytes = 1};
     static constexpr std::string_view needs = "an ETMv4.2 or later of an M profile core";
     static constexpr bool allowed(const Config& c) {
         return c.profile == CoreProfile::m && c.version >= 0x42 && !c.ete();
     }
-
-    static void fields(auto& w, auto&, const Config&) { w.byte(fixed<7, 0>(0x05)); }
-    bool operator==(const FunctionReturn&) const = default;
 };
 
 /// Cycles, and with commit mode 0 the number of committed P0 elements. Format 1.
@@ -201,13 +191,10 @@ struct Event {
 };
 
 /// Filler.
-struct Ignore {
+struct Ignore : OneByte {
     static constexpr PacketInfo info{.name = "IGNORE", .section = "5", .value = 0x70, .mask = 0xff, .max_bytes = 1};
     static constexpr std::string_view needs = "version 4.3 or later";
     static constexpr bool allowed(const Config& c) { return c.version >= 0x43; }
-
-    static void fields(auto& w, auto&, const Config&) { w.byte(fixed<7, 0>(0x70)); }
-    bool operator==(const Ignore&) const = default;
 };
 
 // ---- section 6
@@ -391,14 +378,11 @@ struct Exception {
 };
 
 /// The core returned from an exception.
-struct ExceptionReturn {
+struct ExceptionReturn : OneByte {
     static constexpr PacketInfo info{
         .name = "EXCEPTION-RETURN", .section = "9", .value = 0x07, .mask = 0xff, .max_bytes = 1};
     static constexpr std::string_view needs = "an ETMv4; an ETE has none";
     static constexpr bool allowed(const Config& c) { return !c.ete(); }
-
-    static void fields(auto& w, auto&, const Config&) { w.byte(fixed<7, 0>(0x07)); }
-    bool operator==(const ExceptionReturn&) const = default;
 };
 
 // ---- section 10
@@ -470,25 +454,19 @@ struct ExactMatchSourceAddress {
 };
 
 /// The outermost transaction began.
-struct TransactionStart {
+struct TransactionStart : OneByte {
     static constexpr PacketInfo info{
         .name = "TRANSACTION-START", .section = "11", .value = 0x0a, .mask = 0xff, .max_bytes = 1};
     static constexpr std::string_view needs = "an ETE";
     static constexpr bool allowed(const Config& c) { return c.ete(); }
-
-    static void fields(auto& w, auto&, const Config&) { w.byte(fixed<7, 0>(0x0a)); }
-    bool operator==(const TransactionStart&) const = default;
 };
 
 /// The outermost transaction succeeded.
-struct TransactionCommit {
+struct TransactionCommit : OneByte {
     static constexpr PacketInfo info{
         .name = "TRANSACTION-COMMIT", .section = "11", .value = 0x0b, .mask = 0xff, .max_bytes = 1};
     static constexpr std::string_view needs = "an ETE";
     static constexpr bool allowed(const Config& c) { return c.ete(); }
-
-    static void fields(auto& w, auto&, const Config&) { w.byte(fixed<7, 0>(0x0b)); }
-    bool operator==(const TransactionCommit&) const = default;
 };
 
 /// A value that the program passed to the trace unit, and the exception level.
@@ -679,6 +657,16 @@ struct Joined<wire::PacketList<A...>, wire::PacketList<B...>> {
 }  // namespace detail
 using Packets = detail::Joined<HeaderPackets, ExtensionPackets>::List;
 using Packet = detail::Joined<HeaderPackets, ExtensionPackets>::Variant;
+
+/// Packets that later layers treat alike.
+template <class P, class... Which>
+concept OneOf = (std::is_same_v<P, Which> || ...);
+template <class P>
+concept AddressPacket = OneOf<P, ShortAddress, LongAddress, ExactMatchAddress>;
+template <class P>
+concept SourceAddressPacket = OneOf<P, ShortSourceAddress, LongSourceAddress, ExactMatchSourceAddress>;
+template <class P>
+concept CycleCountPacket = OneOf<P, CycleCountF1, CycleCountF2, CycleCountF3>;
 
 /// Whether a packet may have this first byte (for an extension packet: second).
 template <class P>

@@ -132,13 +132,13 @@ public:
         threshold_ = p.threshold;
         return {};
     }
-    Meaning operator()(const ShortAddress& p) { return at(addresses_.take(p.address)); }
-    Meaning operator()(const LongAddress& p) { return at(addresses_.take(p.address)); }
-    Meaning operator()(const AddressWithContext& p) { return at(addresses_.take(p.address)); }
-    Meaning operator()(const ExactMatchAddress& p) { return at(addresses_.match(p.entry)); }
-    Meaning operator()(const ShortSourceAddress& p) { return at(addresses_.take(p.address)); }
-    Meaning operator()(const LongSourceAddress& p) { return at(addresses_.take(p.address)); }
-    Meaning operator()(const ExactMatchSourceAddress& p) { return at(addresses_.match(p.entry)); }
+    template <OneOf<ShortAddress, LongAddress, AddressWithContext, ShortSourceAddress, LongSourceAddress> P>
+    Meaning operator()(const P& p) {
+        return at(addresses_.take(p.address));
+    }
+    Meaning operator()(const OneOf<ExactMatchAddress, ExactMatchSourceAddress> auto& p) {
+        return at(addresses_.match(p.entry));
+    }
     Meaning operator()(const Q& p) {
         if (p.has_entry()) return at(addresses_.match(p.type));
         if (p.has_short_address() || p.has_long_address()) return at(addresses_.take(p.address));
@@ -149,9 +149,7 @@ public:
         return {};
     }
     Meaning operator()(const Timestamp& p);
-    Meaning operator()(const CycleCountF1& p) const { return counted(count(p)); }
-    Meaning operator()(const CycleCountF2& p) const { return counted(count(p)); }
-    Meaning operator()(const CycleCountF3& p) const { return counted(count(p)); }
+    Meaning operator()(const CycleCountPacket auto& p) const { return counted(count(p)); }
     Meaning operator()(const auto&) const { return {}; }
     /// The state is unknown until the next Trace Info.
     void operator()(const Gap&) {
