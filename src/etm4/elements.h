@@ -15,7 +15,7 @@
 #include "waymark/follow/elements.h"
 #include "waymark/follow/follower.h"
 #include "waymark/follow/time_order.h"
-#include "waymark/follow/uncommitted.h"
+#include "waymark/follow/waiting.h"
 #include "waymark/follow/walk.h"
 
 namespace waymark::etm4 {
@@ -69,8 +69,7 @@ struct Mark {
 using Element = std::variant<element::Address, element::Context, element::TraceOn, element::TraceInfo,
                              element::Exception, element::ExceptionReturn, element::FunctionReturn, element::Timestamp,
                              element::CycleCount, element::Q, element::SourceAddress, element::Mark>;
-using Uncommitted = follow::Uncommitted<Element>;
-using ElementKind = Uncommitted::Kind;
+using ElementKind = follow::WaitingKind;
 
 /// The effects of a packet on waiting elements (section 8), in the order of execution.
 struct Request {

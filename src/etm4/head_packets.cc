@@ -38,11 +38,15 @@ std::uint64_t SpeculationDepth::before(Offset at) const {
 
 std::vector<HeadPackets::Entry> HeadPackets::committed() {
     std::vector<Entry> out;
-    const auto take = [&](Offset at, auto&& what) { out.push_back({at, std::forward<decltype(what)>(what)}); };
+    const auto take = [&]<class What>(Offset at, What&& what) {
+        // Assembler adds no packed elements.
+        if constexpr (std::is_constructible_v<decltype(Entry::what), What>)
+            out.push_back({at, std::forward<What>(what)});
+    };
     // The number of the newest elements that the loss discarded is unknown: it is at most the number of elements that
     // can wait.
     if (lost_) (void)queue_.waiting.cancel(config_.max_speculation);
-    (void)queue_.waiting.commit(queue_.waiting.depth(), take);
+    (void)queue_.waiting.commit(queue_.waiting.depth());
     queue_.waiting.settle(take);
     return out;
 }

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -15,39 +17,26 @@
 namespace waymark::etm4 {
 
 /// The address in a packet; nullopt for packets without an address.
-[[nodiscard]] inline follow::SentPlace sent_place(const SentAddress& a) {
-    const unsigned shift = a.is1 ? 1 : 2;
-    return {.bits = a.value >> shift,
-            .width = static_cast<std::uint8_t>(address_bits(a.bytes, a.is1) - shift),
-            .whole = a.bytes == 8,
-            .halfword = a.is1};
+template <class P>
+[[nodiscard]] std::optional<follow::SentPlace> sent_in(const P& p) {
+    const auto repeated = [](std::uint8_t entry) { return follow::SentPlace{.repeats = entry}; };
+    if constexpr (std::is_same_v<P, Q>) {
+        if (p.has_entry()) return repeated(p.type);
+        if (!p.has_short_address() && !p.has_long_address()) return {};
+    }
+    if constexpr (requires { p.entry; }) {
+        return repeated(p.entry);
+    } else if constexpr (requires { p.address; }) {
+        const SentAddress& a = p.address;
+        const unsigned shift = a.is1 ? 1 : 2;
+        return follow::SentPlace{.bits = a.value >> shift,
+                                 .width = static_cast<std::uint8_t>(address_bits(a.bytes, a.is1) - shift),
+                                 .whole = a.bytes == 8,
+                                 .halfword = a.is1};
+    } else {
+        return {};
+    }
 }
-[[nodiscard]] inline follow::SentPlace repeated_place(unsigned entry) {
-    return {.repeats = static_cast<std::uint8_t>(entry)};
-}
-[[nodiscard]] inline std::optional<follow::SentPlace> sent_in(const ShortAddress& p) { return sent_place(p.address); }
-[[nodiscard]] inline std::optional<follow::SentPlace> sent_in(const LongAddress& p) { return sent_place(p.address); }
-[[nodiscard]] inline std::optional<follow::SentPlace> sent_in(const AddressWithContext& p) {
-    return sent_place(p.address);
-}
-[[nodiscard]] inline std::optional<follow::SentPlace> sent_in(const ExactMatchAddress& p) {
-    return repeated_place(p.entry);
-}
-[[nodiscard]] inline std::optional<follow::SentPlace> sent_in(const ShortSourceAddress& p) {
-    return sent_place(p.address);
-}
-[[nodiscard]] inline std::optional<follow::SentPlace> sent_in(const LongSourceAddress& p) {
-    return sent_place(p.address);
-}
-[[nodiscard]] inline std::optional<follow::SentPlace> sent_in(const ExactMatchSourceAddress& p) {
-    return repeated_place(p.entry);
-}
-[[nodiscard]] inline std::optional<follow::SentPlace> sent_in(const Q& p) {
-    if (p.has_entry()) return repeated_place(p.type);
-    if (p.has_short_address() || p.has_long_address()) return sent_place(p.address);
-    return {};
-}
-[[nodiscard]] inline std::optional<follow::SentPlace> sent_in(const auto&) { return {}; }
 
 /// The maximum number of P0 elements that waited for their commit at each place of a head (section 8), computed
 /// backwards from the depth at its end.
@@ -87,7 +76,7 @@ public:
         if constexpr (std::is_same_v<P, Discard> || std::is_same_v<P, Overflow>) {
             lost_ = at;
         } else {
-            const std::size_t before = queue_.waiting.depth();
+            const std::uint64_t before = queue_.waiting.depth();
             owner_ = 0;
             if (const auto sent = sent_in(p)) name(*sent, at);
             if constexpr (std::is_same_v<P, Exception>)
@@ -116,14 +105,14 @@ private:
         std::uint32_t owner{};  ///< the number of an address, from 1
         std::variant<Name, Element> what;
     };
-    using Waiting = follow::Uncommitted<Item>;
+    using Waiting = follow::Waiting<Item>;
     /// The queue to which Assembler adds elements.
     struct Queue {
         Waiting waiting;
         std::uint32_t owner = 0;
         void add(Offset at, const follow::Outcomes& outcomes) { waiting.add(at, outcomes); }
         void add(Offset at, ElementKind kind, Element element) {
-            waiting.add(at, static_cast<Waiting::Kind>(kind), Item{owner, std::move(element)});
+            waiting.add(at, kind, Item{owner, std::move(element)});
         }
     };
     struct Entry {
@@ -134,12 +123,13 @@ private:
     void name(const follow::SentPlace& sent, Offset at) {
         sent_.push_back(sent);
         owner_ = static_cast<std::uint32_t>(sent_.size());
-        queue_.waiting.add(at, Waiting::Kind::kept, Item{owner_, Name{sent}});
+        queue_.waiting.add(at, ElementKind::kept, Item{owner_, Name{sent}});
     }
     /// A packet is impossible at its place, so the packets before it do not belong to the trace.
     void clear() {
         queue_.waiting = {};
-        queue_.waiting.add_unseen({}, std::size_t{1} << 48);
+        // As many as the head's packets can cancel, and as many as a loss can.
+        for (int i = 0; i < 2; ++i) queue_.waiting.add_unseen({}, std::numeric_limits<std::uint32_t>::max());
         assembler_.forget();
         sent_.clear();
         depth_.clear();

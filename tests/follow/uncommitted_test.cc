@@ -1,4 +1,4 @@
-#include "waymark/follow/uncommitted.h"
+#include "uncommitted.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,16 @@
-/// Uncommitted elements in the form of a fast decoder: consecutive rows of 24 bytes, which contain outcomes and
-/// addresses completely. The class does the same as Uncommitted (uncommitted.h), the simple form, and tests compare the
-/// two.
+/// Elements of a unit that traces speculatively executed instructions (ETMv4, ETE). They wait here, in order, until the
+/// trace reports that they were committed, or are forgotten if it reports that they were cancelled. Uncommitted
+/// elements are never delivered. The newest committed outcome stays until a newer one is committed, since the trace may
+/// still report that it was mispredicted (docs/spec/etm4-registers.md, 2.16), and the elements after it stay too. A
+/// unit that never speculates needs no such queue: its decoder delivers at once.
 ///
-/// Here a commit is an addition: committed elements stay in the queue as due elements, until `deliver` or an inner loop
-/// takes many of them at once. So a decoder can read many packets, then follow the committed elements, and neither loop
-/// has to wait for the other. `hold` excludes the newest outcome from the due elements. From head to tail the rows are
+/// Commits and cancels count P0 elements: outcomes, exceptions and the like. The kind of a protocol's other elements
+/// determines what happens to them when P0 elements are cancelled.
+///
+/// The queue consists of consecutive rows of 24 bytes, which contain outcomes and addresses completely. A commit is an
+/// addition: committed elements stay in the queue as due elements, until `deliver_first` or an inner loop takes many of
+/// them at once. So a decoder can read many packets, then follow the committed elements, and neither loop has to wait
+/// for the other. `hold` excludes the newest outcome from the due elements. From head to tail the rows are
 ///
 ///     due:       the oldest P0 elements, `due()` of them, and the elements before each of them
 ///     held:      the newest committed outcome, and the committed elements after it
@@ -22,9 +28,23 @@
 #include <vector>
 
 #include "waymark/core/types.h"
-#include "waymark/follow/uncommitted.h"
 
 namespace waymark::follow {
+
+/// Outcomes of waypoint instructions: bit i of `e` is the i-th, counted from the oldest.
+struct Outcomes {
+    std::uint32_t e{};
+    std::uint8_t count{};  ///< 1 to 32
+    friend bool operator==(const Outcomes&, const Outcomes&) = default;
+};
+
+/// Kinds of elements other than outcomes.
+enum class WaitingKind : std::uint8_t {
+    p0,       ///< commits and cancels count it
+    address,  ///< discarded with cancelled elements, and with a mispredicted outcome
+    dropped,  ///< discarded with cancelled elements: contexts, trace on
+    kept      ///< survives when elements around it are cancelled: events, timestamps, cycle counts
+};
 
 /// An address in the queue, packed into a number by its protocol.
 struct PackedAddress {
@@ -38,7 +58,7 @@ struct PackedCount {
 
 /// An element of the queue.
 struct WaitingRow {
-    /// The first four are Uncommitted::Kind, in its order; their rows have a slot.
+    /// The first four are WaitingKind, in its order; their rows have a slot.
     enum class Is : std::uint32_t { p0, address, dropped, kept, outcomes, unseen, packed_address, packed_count };
 
     /// For outcomes: bit i is the i-th, counted from the oldest, and a 1 comes after the newest. For an address or a
@@ -72,7 +92,7 @@ class Waiting {
     using Is = Row::Is;
 
 public:
-    using Kind = typename Uncommitted<T>::Kind;
+    using Kind = WaitingKind;
     static_assert(static_cast<Is>(Kind::p0) == Is::p0 && static_cast<Is>(Kind::address) == Is::address &&
                   static_cast<Is>(Kind::dropped) == Is::dropped && static_cast<Is>(Kind::kept) == Is::kept);
 
@@ -90,12 +110,7 @@ public:
         }
         push({slot, static_cast<Is>(kind), kind == Kind::p0 ? 1U : 0U, at});
     }
-    /// Adds an element after all committed elements: before the oldest waiting P0 element.
-    void add_before_waiting(Offset at, T element) {
-        (void)room(2);
-        add(at, Kind::kept, std::move(element));
-        move_before_waiting();
-    }
+    /// Adds a count after all committed elements: before the oldest waiting P0 element.
     void add_before_waiting(Offset at, const PackedCount& count) {
         (void)room(2);
         push({count.value, Is::packed_count, 0, at});
@@ -171,15 +186,8 @@ public:
         }
         due_ -= held_;
     }
-    /// Delivers due and released elements, by `deliver(at, outcomes)`, `deliver(at, packed)` and `deliver(at,
-    /// element)`, which must not add to the queue.
-    template <class Deliver>
-    void deliver(Deliver&& deliver) {
-        hold();
-        while (deliver_first(deliver)) {
-        }
-    }
-    /// Delivers the first row, or its outcomes that are due, after hold(). Returns whether another may follow.
+    /// Delivers the first row, or its outcomes that are due, after hold(), by `deliver(at, outcomes)`, `deliver(at,
+    /// packed)` or `deliver(at, element)`, which must not add to the queue. Returns whether another may follow.
     template <class Deliver>
     bool deliver_first(Deliver&& deliver) {
         if (head_ == tail_) return false;

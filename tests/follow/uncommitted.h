@@ -1,11 +1,5 @@
-/// Elements of a unit that traces speculatively executed instructions (ETMv4, ETE). They wait here, in order, until the
-/// trace reports that they were committed, or are forgotten if it reports that they were cancelled. Uncommitted
-/// elements are never delivered. The newest committed outcome stays until a newer one is committed, since the trace may
-/// still report that it was mispredicted (docs/spec/etm4-registers.md, 2.16), and the elements after it stay too. A
-/// unit that never speculates needs no such queue: its decoder delivers at once.
-///
-/// Commits and cancels count P0 elements: outcomes, exceptions and the like. The kind of a protocol's other elements
-/// determines what happens to them when P0 elements are cancelled.
+/// The simple form of follow::Waiting (waymark/follow/waiting.h), which delivers each element when it is committed:
+/// tests compare the two.
 #pragma once
 
 #include <algorithm>
@@ -15,27 +9,15 @@
 #include <utility>
 #include <vector>
 
-#include "waymark/core/types.h"
+#include "waymark/follow/waiting.h"
 
 namespace waymark::follow {
-
-/// Outcomes of waypoint instructions: bit i of `e` is the i-th, counted from the oldest.
-struct Outcomes {
-    std::uint32_t e{};
-    std::uint8_t count{};  ///< 1 to 32
-    friend bool operator==(const Outcomes&, const Outcomes&) = default;
-};
 
 /// `T`: an element of the protocol that is not an outcome.
 template <class T>
 class Uncommitted {
 public:
-    enum class Kind : std::uint8_t {
-        p0,       ///< commits and cancels count it
-        address,  ///< discarded with cancelled elements, and with a mispredicted outcome
-        dropped,  ///< discarded with cancelled elements: contexts, trace on
-        kept      ///< survives when elements around it are cancelled: events, timestamps, cycle counts
-    };
+    using Kind = WaitingKind;
 
     /// Outcomes of the packet at `at`; each is a P0 element.
     void add(Offset at, const Outcomes& outcomes) {
