@@ -110,7 +110,6 @@ public:
         if (sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) note();
     }
     void prepare(const std::string& sql) {
-        statement_.reset();
         if (failed()) return;
         sqlite3_stmt* raw = nullptr;
         if (sqlite3_prepare_v2(db_.get(), sql.c_str(), -1, &raw, nullptr) != SQLITE_OK) note();
