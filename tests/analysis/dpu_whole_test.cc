@@ -94,6 +94,11 @@ protected:
                     for (const std::uint64_t count : *made.sum) out << ' ' << count;
                 out << (made.empty.empty() ? "" : ", empty: ") << made.empty << '\n';
             }
+        if (!ranges_.empty()) {
+            const DpuTable made = tables.ranges(ranges_, setup_.ranges);
+            support::write_table(out, made.table);
+            out << "sum " << made.sum.has_value() << '\n';
+        }
         for (const bool by_function : {false, true}) support::write_table(out, tables.ratios(by_function).table);
         support::write_table(out, tables.health().table);
         support::write_table(out, tables.reconciliation(costs.total()));
@@ -110,6 +115,7 @@ protected:
     DpuSaid said_;
     DpuAnswersOptions options_;
     const std::string none_;
+    std::vector<std::string> ranges_;
 };
 
 TEST_F(DpuWhole, Flow) {
@@ -123,6 +129,18 @@ TEST_F(DpuWhole, Flow) {
     said_.cycles.reset();
     setup_.cycles.reset();
     write("without cycles, few rows");
+}
+
+TEST_F(DpuWhole, CodeRangesAndFewStays) {
+    mode(dpu::TraceMode::flow);
+    flow();
+    setup_.most_stays = 3;
+    setup_.ranges = {{0x2000, 0x2fff}, {0x200, 0x2ff}, {0x9000, 0x9fff}};
+    ranges_ = {"f", "services", "nothing"};
+    write("three ranges");
+    setup_.ranges.push_back({0x2000, 0x3fff});
+    ranges_.emplace_back("f and g");
+    write("ranges that overlap");
 }
 
 TEST_F(DpuWhole, Tasks) {

@@ -32,6 +32,7 @@ SpeSample access(std::uint64_t pc, std::uint64_t address, bool store, std::uint3
     SpeSample s;
     s.cpu = cpu;
     s.pc = pc;
+    s.el = pc >> 63 != 0 ? 1 : 0;
     s.type = store ? 1 : 0;
     s.address = address;
     s.total = 20;
@@ -42,6 +43,7 @@ SpeSample access(std::uint64_t pc, std::uint64_t address, bool store, std::uint3
 SpeSample jump(std::uint64_t pc, std::uint64_t target, std::uint64_t events) {
     SpeSample s;
     s.pc = pc;
+    s.el = pc >> 63 != 0 ? 1 : 0;
     s.operation_class = OperationClass::branch;
     s.type = 1;
     s.events = events;
@@ -146,6 +148,23 @@ SpeFile several() {
 TEST_F(SampleStatements, OfSeveralThreads) {
     write(
         "as recorded", open(several()), [](SampleTotals&) {}, true);
+}
+
+/// Six places use one line, the latencies are all from 0 on, and branches are in two files.
+TEST_F(SampleStatements, OfManyPlaces) {
+    SpeFile made;
+    constexpr std::uint64_t places[] = {sum_at, spin_at, fill_at, 0xffff800008001000, 0x10, 0x20};
+    for (std::uint32_t i = 0; i < 24; ++i) {
+        made.samples.push_back(access(places[i % 6], 0x20000 + 8 * (i % 2), i % 4 < 2, i % 2));
+        made.samples.back().total = static_cast<std::uint16_t>(i < 20 ? i : 1U << (i - 16));
+        made.samples.back().time = 100 + 10 * i;
+    }
+    for (std::uint64_t i = 0; i < 5; ++i) {
+        made.samples.push_back(jump(i < 3 ? spin_at : 0xffff800008001010, fill_at, 2));
+        made.samples.back().time = 1000 + i;
+    }
+    write(
+        "six places", open(made), [](SampleTotals&) {}, true);
 }
 
 TEST_F(SampleStatements, OfAFileWithoutDescriptions) {

@@ -283,6 +283,68 @@ TEST(MemoryMap, ManyReaders) {
     EXPECT_EQ(sums[0], sums[3]);
 }
 
+TEST(SpaceFilter, EachHasAName) {
+    std::string names;
+    for (const SpaceFilter& f :
+         {SpaceFilter::any(), SpaceFilter::secure(), SpaceFilter::non_secure(), SpaceFilter::realm(),
+          SpaceFilter::hyp(), SpaceFilter::el3(), SpaceFilter::root(), SpaceFilter::secure_not_hyp(),
+          SpaceFilter::non_secure_not_hyp(), SpaceFilter::realm_not_hyp(), SpaceFilter::realm_hyp(),
+          SpaceFilter::of({1}), SpaceFilter::of({3}), SpaceFilter::of({0, 2, 5}),
+          SpaceFilter::of({0, 1, 2, 3, 4, 5, 6}), SpaceFilter::of({})})
+        names += f.name() + " ";
+    EXPECT_EQ(names, "any S N R H EL3 ROOT EL1S EL1N EL1R EL2R EL2S EL2N EL1S+EL1N+EL1R any  ");
+    for (unsigned state = 0; state < SpaceFilter::states; ++state)
+        EXPECT_EQ(SpaceFilter::state(SpaceFilter::space(state)), state);
+}
+
+TEST(MemoryMap, EachErrorSaysWhatToDo) {
+    const TemporaryFolder folder;
+    const std::string dump = folder.write("dump", "1234");
+    MemoryMap map;
+    const auto why = [](const auto& result) { return result ? std::string("none") : result.error().message; };
+    EXPECT_EQ(why(map.add_bytes({}, Address{0x10})), "bytes: there are no bytes to map at 0x10; give at least one");
+    EXPECT_EQ(why(map.add_bytes(octets("ab"), Address{~std::uint64_t{0}}, {}, "name")),
+              "name: 0x2 bytes at 0xffffffffffffffff leave the 64-bit address space; check the address");
+    EXPECT_EQ(why(map.add_bytes(octets("ab"), Address{~std::uint64_t{0} - 1})), "none");
+    EXPECT_EQ(why(map.add_file(dump, Address{0}, 4)),
+              dump + ": has 0x4 bytes, so there is nothing at offset 0x4; check the offset, or copy the whole file");
+    const auto notes = map.add_file(dump, Address{0}, 1, 4)->notes;
+    EXPECT_EQ(notes,
+              std::vector<std::string>{dump + ": the dump is shorter than declared: 0x4 bytes were declared from "
+                                              "offset 0x1 on, but the file ends after 0x3; those are mapped. "
+                                              "Correct the length, or copy the whole file."});
+    EXPECT_TRUE(map.add_file(dump, Address{0}, 1, 3)->notes.empty());
+    EXPECT_EQ(why(add_image(map, dump)),
+              dump + ": is a raw memory dump (not an ELF file), and its address in memory is not known; write " + dump +
+                  "@ADDRESS");
+    EXPECT_EQ(why(parse_image_argument("f@")), "'f@': there is no address after '@'; write it as f@0x8000");
+    EXPECT_EQ(why(parse_image_argument("f@0xg")),
+              "'f@0xg': '0xg' after '@' is not an address of up to 64 bits; write it as f@0x8000");
+    EXPECT_EQ(why(parse_image_argument("@1")),
+              "an image has no file name; write FILE, or FILE@ADDRESS for a raw memory dump");
+}
+
+TEST(MemoryMap, MemoryThatIsAskedForIsKeptByThePage) {
+    MemoryMap map;
+    std::string asked;
+    map.ask_beyond([&](Address address, const isa::Space&, std::span<std::uint8_t> bytes) -> std::size_t {
+        asked += fmt::format("{:#x}+{} ", address.value, bytes.size());
+        if (address.value >= 0x9000) return 0;
+        std::fill(bytes.begin(), bytes.end(), std::uint8_t{'q'});
+        return address.value >= 0x8800 ? 16 : bytes.size();
+    });
+    ASSERT_TRUE(map.add_bytes(octets("abc"), Address{0x7100}).has_value());
+    EXPECT_EQ(text_at(map, 0x70fe).substr(0, 6), "qqabcq");
+    EXPECT_EQ(text_at(map, 0x7100), "abc");
+    EXPECT_EQ(text_at(map, 0x7ffe), "qq");
+    EXPECT_EQ(text_at(map, 0x8ff0), std::string(16, 'q'));
+    EXPECT_EQ(text_at(map, 0x8fff), "q");
+    EXPECT_EQ(text_at(map, 0x9000), "");
+    EXPECT_EQ(text_at(map, 0x9000), "");
+    EXPECT_EQ(text_at(map, 0x9001), "");
+    EXPECT_EQ(asked, "0x70fe+3842 0x8ff0+16 0x9000+4096 0x9001+4095 ");
+}
+
 // --- ELF ---
 
 TinyElf segmented() {
