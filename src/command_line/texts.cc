@@ -116,7 +116,7 @@ auto Texts::first_of(std::string_view command, const Find& find) const -> declty
     constexpr std::string_view shared_by = "options of ";
     for (std::string_view of = command;; of = of.substr(0, of.rfind(' '))) {
         for (const auto& [head, rest] : texts_)
-            if (head.starts_with(shared_by) && head.substr(shared_by.size()) == of)
+            if (head.size() == shared_by.size() + of.size() && head.ends_with(of) && head.starts_with(shared_by))
                 if (auto shared = find(rest)) return shared;
         if (of.find(' ') == of.npos) return std::nullopt;
     }
