@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "names.h"
 #include "ring_bytes.h"
@@ -331,21 +332,15 @@ private:
     }
 
     void add_dumps(image::MemoryMap& map, const std::string& core) {
-        std::vector<const capture::MemoryDump*> added;
+        // Several cores often list the same dump.
+        std::set<
+            std::tuple<std::string_view, std::uint64_t, std::uint64_t, std::optional<std::uint64_t>, std::string_view>>
+            added;
         for (const capture::MemoryDump& dump : session_.capture.dumps) {
             if (!core.empty() && !dump.core.empty() && dump.core != core) continue;
-            if (seen(added, dump)) continue;
-            added.push_back(&dump);
-            add_dump(map, dump);
+            if (added.emplace(dump.file.native(), dump.address.value, dump.offset, dump.length, dump.space).second)
+                add_dump(map, dump);
         }
-    }
-
-    /// Several cores often list the same dump.
-    static bool seen(const std::vector<const capture::MemoryDump*>& added, const capture::MemoryDump& dump) {
-        return std::any_of(added.begin(), added.end(), [&](const capture::MemoryDump* other) {
-            return other->file == dump.file && other->address == dump.address && other->offset == dump.offset &&
-                   other->length == dump.length && other->space == dump.space;
-        });
     }
 
     void add_dump(image::MemoryMap& map, const capture::MemoryDump& dump) {
