@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/whole_answers.h"
 #include "waymark/analysis/dpu_ratios.h"
 
 namespace waymark::analysis {
@@ -135,6 +136,14 @@ TEST(DpuRatios, Formulas) {
     EXPECT_TRUE(dpu_ratios({"INT", "MARK"}).empty());
     // Counts of several events have no ratio.
     EXPECT_TRUE(dpu_ratios({"IC_HIT (changed on the way)", "IC_MISS (changed on the way)"}).empty());
+}
+
+TEST(CounterRuns, AFigureThatCountedNothingHasNoRow) {
+    support::WholeAnswers whole;
+    whole.add(
+        merge_counter_runs({counter_run("a", {"CYCLES", "NEVER", "A0 VLES"}, {{"t", {10, 0, 5}}, {"u", {7, 0, 0}}}),
+                            counter_run("b", {"CYCLES", "NEVER", "B0 VLES"}, {{"t", {30, 0, 4}}, {"v", {0, 0, 2}}}),
+                            counter_run("c", {"CYCLES", "DC_MISS"}, {{"t", {21, 3}}})}));
 }
 
 }  // namespace

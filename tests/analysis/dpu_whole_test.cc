@@ -260,6 +260,22 @@ TEST_F(DpuWhole, WhatTheCaptureSays) {
     with("long intervals", [](DpuSaid&) {});
 }
 
+TEST_F(DpuWhole, ACounterThatWasWrittenRaisesNoDoubt) {
+    for (unsigned i = 0; i < 20; ++i) change(ElementKind::flow, 0x1000, 0x2000, user5, 100, 10);
+    damage(9, 1, 1U << 30);
+    const auto doubted = [&](std::uint8_t rewritten) {
+        setup_.rewritten = rewritten;
+        DpuDoubts doubts(setup_);
+        doubts.consume({elements_, readings_});
+        doubts.finish();
+        return doubts.readings();
+    };
+    using Readings = std::vector<std::uint64_t>;
+    EXPECT_EQ(doubted(0), Readings{9});
+    EXPECT_EQ(doubted(0b01), Readings{9});
+    EXPECT_EQ(doubted(0b10), Readings{});
+}
+
 TEST_F(DpuWhole, RandomFlow) {
     mode(dpu::TraceMode::flow);
     std::mt19937 random(7);
