@@ -144,8 +144,39 @@ TEST(FileSearch, TheCacheHasTheVdsoUnderItsOwnName) {
     EXPECT_TRUE(has("/lib/libc.so.6", "/cache/.build-id/ab/cdef/elf"));
 }
 
+// elfutils places the sections in file order; in memory, sections that start a module come last.
+TEST(DebugInfo, LinesOfSectionsThatLieElsewhereInMemory) {
+    TinyElf elf;
+    elf.is_64 = true;
+    elf.machine = EM_AARCH64;
+    elf.type = ET_REL;
+    for (const char* const name : {".init.text", ".text"})
+        elf.sections.push_back(
+            {name, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0, std::vector<std::uint8_t>(0x20), 4, 0});
+    TinyDwarf lines(true, 4);
+    lines.add(0, 0x20);  // of the first section as elfutils places it
+    lines.write(elf);
+    elf.symbols = {{"f", 0, 16, STT_FUNC, STB_GLOBAL, 1}};
+    const TemporaryFolder folder;
+    auto info = DebugInfo::open(folder.write("m.ko", elf.build()));
+    ASSERT_TRUE(info) << info.error().message;
+    const auto line = [&](std::uint64_t address) {
+        const auto found = info->line({address});
+        return found ? found->line : 0;
+    };
+    // .text is at 0 in memory, and .init.text follows it.
+    EXPECT_EQ(line(0x20), 1U);
+    EXPECT_EQ(line(0x24), 2U);
+    EXPECT_EQ(line(0x3c), 8U);
+    EXPECT_EQ(line(0x00), 0U);
+    EXPECT_EQ(line(0x40), 0U);
+}
+
 TEST(DebugInfo, Refused) {
     const TemporaryFolder folder;
+    const std::string text = folder.write("text", "no ELF file");
+    EXPECT_EQ(DebugInfo::open(text).error().message, text + ": no ELF file with segments: not a valid ELF file");
+    EXPECT_EQ(DebugInfo::open("/nonexistent").error().message, "/nonexistent: no such file");
     EXPECT_EQ(DebugInfo::open(folder.path() / "none").error().code, Errc::not_found);
     EXPECT_EQ(DebugInfo::open(folder.write("text", "no ELF file")).error().code, Errc::bad_format);
     EXPECT_EQ(DebugInfo::open(folder.write("cut",

@@ -174,5 +174,34 @@ TEST(SymbolsWithABase, SayWhatTheBaseSaysWhereTheyAreSilent) {
     EXPECT_EQ(all, "below above beside ");
 }
 
+TEST(Jitdumps, WhatIsNoneIsRefusedWithTheReason) {
+    const TemporaryFolder folder;
+    const std::string whole = JitDump().bytes;
+    ASSERT_EQ(whole.size(), 40U);
+    const auto why = [&](const std::string& bytes) {
+        const std::string path = folder.write("dump", bytes);
+        const auto read = read_jitdump(path);
+        if (read) return std::string("none");
+        EXPECT_EQ(read.error().code, Errc::bad_format);
+        const std::string begin = path + ": ", end = "; give a jitdump file, or a perf map with --perf-map";
+        const std::string& message = read.error().message;
+        EXPECT_TRUE(message.starts_with(begin) && message.ends_with(end)) << message;
+        return message.substr(begin.size(), message.size() - begin.size() - end.size());
+    };
+    const auto with = [&](std::size_t place, char value) {
+        std::string out = whole;
+        out[place] = value;
+        return why(out);
+    };
+    EXPECT_EQ(why(whole), "none");
+    EXPECT_EQ(why(whole.substr(0, 3)), "it does not begin with 0x4a695444, so it is not a jitdump file");
+    EXPECT_EQ(why("text"), "it does not begin with 0x4a695444, so it is not a jitdump file");
+    EXPECT_EQ(why(whole.substr(0, 4)), "it ends inside its header");
+    EXPECT_EQ(why(whole.substr(0, 39)), "it ends inside its header");
+    EXPECT_EQ(with(4, 2), "it is of version 2; the known version is 1");
+    EXPECT_EQ(with(8, 39), "its header claims to be 39 bytes long");
+    EXPECT_EQ(with(8, 41), "its header claims to be 41 bytes long");
+}
+
 }  // namespace
 }  // namespace waymark::image

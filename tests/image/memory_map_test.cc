@@ -320,6 +320,9 @@ TEST(MemoryMap, EachErrorSaysWhatToDo) {
     EXPECT_EQ(why(parse_image_argument("f@")), "'f@': there is no address after '@'; write it as f@0x8000");
     EXPECT_EQ(why(parse_image_argument("f@0xg")),
               "'f@0xg': '0xg' after '@' is not an address of up to 64 bits; write it as f@0x8000");
+    EXPECT_EQ(parse_image_argument("f@0X10")->address, Address{16});
+    EXPECT_EQ(parse_image_argument("f@0x1")->address, Address{1});
+    EXPECT_EQ(parse_image_argument("f@0x")->path, "f@0x") << "a name";
     EXPECT_EQ(why(parse_image_argument("@1")),
               "an image has no file name; write FILE, or FILE@ADDRESS for a raw memory dump");
 }
