@@ -353,6 +353,32 @@ TEST(SignalHandling, PassesSignalsOn) {
         testing::ExitedWithCode(128 + SIGTERM), "");
 }
 
+TEST(StartedPrograms, EndWithTheRecorder) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const pid_t recorder = fork();
+    if (recorder == 0) {
+        const auto program = start_program({"/bin/sleep", "100"}, true);
+        const int pid = program ? *program : 0;
+        wait_for(pid, "sleep");
+        _exit(write(ends[1], &pid, sizeof pid) == sizeof pid ? 0 : 1);
+    }
+    int pid = 0;
+    ASSERT_EQ(read(ends[0], &pid, sizeof pid), static_cast<ssize_t>(sizeof pid));
+    ASSERT_EQ(waitpid(recorder, nullptr, 0), recorder);
+    // Another process may have to collect it before its number is free.
+    const auto runs = [&] {
+        std::string line;
+        std::getline(std::ifstream(fmt::format("/proc/{}/stat", pid)), line);
+        return line.find("(sleep) S") != line.npos || line.find("(sleep) R") != line.npos;
+    };
+    for (int i = 0; i < 20'000 && runs(); ++i) usleep(1000);
+    EXPECT_FALSE(runs());
+    if (runs()) kill(pid, SIGKILL);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 TEST(SignalNames, OfEachNumber) {
     EXPECT_EQ(signal_name(SIGSEGV), "SIGSEGV");
     EXPECT_EQ(signal_name(SIGINT), "SIGINT");
