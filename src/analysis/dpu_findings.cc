@@ -125,9 +125,10 @@ std::vector<DpuFinding> dpu_losses(const DpuSaid& said) {
                        warning,
                        fmt::format("tracing was off (EN = 0) {}{}: events of that time are not in the trace{}",
                                    said.offs != 0 ? counted(said.offs, "time") : std::string("at an end of the run"),
-                                   off != 0 ? fmt::format(", for {} of the run's {}", grouped(off),
-                                                          counted(said.run_cycles.value_or(off), "cycle"))
-                                            : std::string(),
+                                   off == 0          ? std::string()
+                                   : said.run_cycles ? fmt::format(", for {} of the run's {}", grouped(off),
+                                                                   counted(*said.run_cycles, "cycle"))
+                                                     : fmt::format(", for {}", counted(off, "cycle")),
                                    said.offs != 0 ? "; the intervals around are <unattributed>" : ""),
                        "Leave tracing on from the first instruction to the last",
                        {},
@@ -150,7 +151,7 @@ std::vector<DpuFinding> dpu_losses(const DpuSaid& said) {
         out.push_back(
             {DpuKind::cut,
              bad,
-             fmt::format("the file of the buffer lacks {} that were written", counted(said.missing_bytes, "byte")),
+             fmt::format("the file of the buffer lacks {} that the unit wrote", counted(said.missing_bytes, "byte")),
              "Give the whole file",
              {},
              {},
