@@ -335,7 +335,9 @@ void judge(View& view, const CoverageOptions& options, const Classes& of) {
                             options.of == "branches" ? "directions of branches" : options.of, percent,
                             low ? "less than" : "which meets", *options.fail_under,
                             low && of.not_observed != 0
-                                ? fmt::format("; {} were not observed, and count as not run", grouped(of.not_observed))
+                                ? fmt::format("; {} not observed, and count{} as not run",
+                                              of.not_observed == 1 ? "1 was" : grouped(of.not_observed) + " were",
+                                              of.not_observed == 1 ? "s" : "")
                                 : ""));
 }
 

@@ -26,12 +26,11 @@ void summarise(const FlowRecording& options, const Recorded& r, RecordOutcome& o
                         : fmt::format("{}: replaced the previous recording", folder));
     if (r.decodable && !r.kept_earlier)
         out.summary(fmt::format(
-            "{}: {} instructions in {} ranges, {} {}{}, {} bytes of trace, {} bytes of code{}", folder,
-            r.filtered_instructions == 0
-                ? grouped(r.instructions)
-                : fmt::format("{} of {}", grouped(r.instructions - r.filtered_instructions), grouped(r.instructions)),
-            grouped(r.ranges), r.threads, options.system ? "core" : "thread", r.threads == 1 ? "" : "s",
-            grouped(r.trace_bytes), grouped(r.code_bytes),
+            "{}: {}{} in {}, {}, {} of trace, {} of code{}", folder,
+            r.filtered_instructions == 0 ? std::string() : grouped(r.instructions - r.filtered_instructions) + " of ",
+            counted(r.instructions, "instruction"), counted(r.ranges, "range"),
+            counted(r.threads, options.system ? "core" : "thread"), counted(r.trace_bytes, "byte"),
+            counted(r.code_bytes, "byte"),
             r.epochs == 1 ? ""
                           : fmt::format(", in {} buffers since code changed {} time{}", r.epochs, r.code_changes,
                                         r.code_changes == 1 ? "" : "s")));
@@ -203,21 +202,21 @@ RecordOutcome flow_outcome(const FlowRecording& options, const QemuOptions& how,
     if (r.ranges == 0 && r.filtered_ranges != 0 && r.not_permitted_ranges == r.filtered_ranges)
         return out.failed(
             Kind::nothing,
-            fmt::format("nothing recorded: {} executed in {} ranges, none of which the unit was permitted to trace "
+            fmt::format("nothing recorded: {} executed in {}, none of which the unit was permitted to trace "
                         "({}); check --authentication, --unit-power and --os-lock",
-                        counted(r.instructions, "instruction"), grouped(r.filtered_ranges), prohibited_by(r)));
+                        counted(r.instructions, "instruction"), counted(r.filtered_ranges, "range"), prohibited_by(r)));
     if (r.ranges == 0 && r.not_permitted_ranges != 0)
         return out.failed(Kind::nothing,
-                          fmt::format("nothing recorded: {} executed in {} ranges; the unit was not permitted ({}) to "
+                          fmt::format("nothing recorded: {} executed in {}; the unit was not permitted ({}) to "
                                       "trace the {} that it was programmed to trace; check --view-range, "
                                       "--exclude-range, --registers, --authentication, --unit-power and --os-lock",
-                                      counted(r.instructions, "instruction"), grouped(r.filtered_ranges),
+                                      counted(r.instructions, "instruction"), counted(r.filtered_ranges, "range"),
                                       prohibited_by(r), grouped(r.not_permitted_ranges)));
     if (r.ranges == 0 && r.filtered_ranges != 0)
         return out.failed(Kind::nothing,
-                          fmt::format("nothing recorded: {} executed in {} ranges, none of which the unit was "
+                          fmt::format("nothing recorded: {} executed in {}, none of which the unit was "
                                       "programmed to trace; check --view-range, --exclude-range and --registers",
-                                      counted(r.instructions, "instruction"), grouped(r.filtered_ranges)));
+                                      counted(r.instructions, "instruction"), counted(r.filtered_ranges, "range")));
     if (r.ranges == 0)
         return out.failed(
             Kind::nothing,

@@ -72,12 +72,11 @@ RecordOutcome perf_outcome(const Asked& asked, const PerfRecorded& r, const Endi
                           fmt::format("nothing recorded: {} --start-at {}",
                                       r.start_known ? "execution never reached" : "no file that ran has the symbol of",
                                       asked.start_at));
-    out.summary(fmt::format(
-        "{}: {} instructions in {} ranges, {}{} thread{} on {} CPU{}, {} bytes of trace in {} AUX "
-        "range{}",
-        asked.file, grouped(r.instructions), grouped(r.ranges),
-        r.processes > 1 ? fmt::format("{} processes, ", r.processes) : "", r.threads, r.threads == 1 ? "" : "s", r.cpus,
-        r.cpus == 1 ? "" : "s", grouped(r.trace_bytes), grouped(r.aux_ranges), r.aux_ranges == 1 ? "" : "s"));
+    out.summary(fmt::format("{}: {} in {}, {}{} on {}, {} of trace in {}", asked.file,
+                            counted(r.instructions, "instruction"), counted(r.ranges, "range"),
+                            r.processes > 1 ? fmt::format("{} processes, ", r.processes) : "",
+                            counted(r.threads, "thread"), counted(r.cpus, "CPU"), counted(r.trace_bytes, "byte"),
+                            counted(r.aux_ranges, "AUX range")));
     if (r.lost_bytes != 0)
         out.warning(fmt::format("{} of trace lost, as --loss {} requests", counted(r.lost_bytes, "byte"), asked.loss));
     const bool never_stopped = !asked.stop_at.empty() && !r.stopped;
