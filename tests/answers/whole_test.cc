@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "exports/approved.h"
@@ -97,16 +98,40 @@ std::string text_of(const Answers& a) {
     return out;
 }
 
-/// Texts of views, one below another. A column is described once, and a text that was there before is named only.
-class Views {
+/// WholeTexts, one below another. A text that was there before is named only, and of a long line only a hash is
+/// repeated.
+class WholeTexts {
 public:
+    void add(const std::string& name, const std::string& text) {
+        const auto [before, fresh] = names_.emplace(text, name);
+        std::ostream& out = text_.add(name);
+        if (!fresh) {
+            out << fmt::format("as {}\n", before->second);
+            return;
+        }
+        std::istringstream lines(text);
+        for (std::string line; std::getline(lines, line);) {
+            constexpr std::size_t is_long = 40;
+            std::uint32_t hash = 2166136261;
+            for (const char c : line) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619;
+            out << (line.size() <= is_long || lines_.insert(line).second ? line : fmt::format("~{:08x}", hash)) << '\n';
+        }
+    }
+    void check(const std::string& file) const { text_.check(file); }
+
+private:
+    Approved text_{};
+    std::map<std::string, std::string> names_{};
+    std::set<std::string> lines_{};
+};
+
+/// WholeTexts of views. A column is described once.
+class WholeTables : public WholeTexts {
+public:
+    using WholeTexts::add;
     void add(const std::string& name, const Result<View>& view) {
         add(name, view ? text_of(*view)
                        : fmt::format("error {}: {}\n", static_cast<int>(view.error().code), view.error().message));
-    }
-    void add(const std::string& name, const std::string& text) {
-        const auto [before, fresh] = names_.emplace(text, name);
-        text_.add(name) << (fresh ? text : fmt::format("as {}\n", before->second));
     }
     [[nodiscard]] std::string text_of(const View& view) {
         std::string out, names;
@@ -133,11 +158,8 @@ public:
                                finding.what, finding.todo);
         return out;
     }
-    void check(const std::string& file) const { text_.check(file); }
 
 private:
-    Approved text_{};
-    std::map<std::string, std::string> names_{};
     std::set<std::string> columns_{};
 };
 
@@ -190,7 +212,7 @@ public:
     }
     /// Adds what `make` makes of each subject with each of the options.
     template <class Make>
-    void show(Views& text, Make make) const {
+    void show(WholeTables& text, Make make) const {
         for (const auto& [subject, answers] : subjects)
             for (const auto& [name, options] : all_)
                 text.add(fmt::format("{}, {}", subject, name), make(answers(), options));
@@ -220,7 +242,7 @@ TEST(WholeViews, Profiles) {
     }
     all.add("own code", [](auto& o) { o.code = CodeKind::own; });
     all.add("libraries by image", [](auto& o) { o.by = "image", o.code = CodeKind::library; });
-    Views text;
+    WholeTables text;
     all.show(text, profile_view);
     text.check("answers/whole/profiles.txt");
 }
@@ -242,13 +264,13 @@ TEST(WholeViews, Coverage) {
     for (const char* only : {"main", "main.c", "prog", "wor*", "wrok"})
         all.add(fmt::format("only {}", only), [only](auto& o) { o.only = {only}; });
     all.add("sort name", [](auto& o) { o.sort = "name"; });
-    Views text;
+    WholeTables text;
     all.show(text, coverage_view);
     text.check("answers/whole/coverage.txt");
 }
 
 TEST(WholeViews, BranchesLoopsAndExceptions) {
-    Views text;
+    WholeTables text;
     Requests<BranchOptions> branches;
     branches.add("branches", [](auto&) {});
     for (const char* sort : {"times", "address", "balance", "mispredicted"})
@@ -288,7 +310,7 @@ TEST(WholeViews, Calls) {
                         [=](auto& o) { o.function = function, o.callees = callees, o.interrupts = interrupts; });
     for (const std::uint64_t slowest : {1, 2, 5})
         all.add(fmt::format("slowest {}", slowest), [slowest](auto& o) { o.function = "main", o.slowest = slowest; });
-    Views text;
+    WholeTables text;
     all.show(text, call_view);
     text.check("answers/whole/calls.txt");
 }
@@ -331,7 +353,7 @@ TEST(WholeDifferences, OfDetailedAnswers) {
         adds.add(later());
         sum = adds.take();
     }
-    Views text;
+    WholeTables text;
     const std::vector<std::pair<std::string, std::pair<Answers, Answers>>> pairs{
         {"detailed, later", {support::detailed_answers(), later()}},
         {"later, detailed", {later(), support::detailed_answers()}},
@@ -353,7 +375,7 @@ TEST(WholeDifferences, OfDetailedAnswers) {
 }
 
 TEST(WholeSums, OfDetailedAnswers) {
-    Approved text;
+    WholeTexts text;
     const auto sum_of = [](const std::vector<Answers>& all, bool all_images) {
         AnswersSum adds;
         for (Answers a : all) {
@@ -363,12 +385,12 @@ TEST(WholeSums, OfDetailedAnswers) {
         return adds.take();
     };
     const Answers detailed = support::detailed_answers();
-    text.add("one") << text_of(sum_of({detailed}, true));
-    text.add("twice") << text_of(sum_of({detailed, detailed}, true));
-    text.add("with later") << text_of(sum_of({detailed, later()}, true));
-    text.add("later first") << text_of(sum_of({later(), detailed}, false));
-    text.add("three") << text_of(sum_of({complete(), support::small_answers(), later()}, false));
-    text.add("a sum and one") << text_of(sum_of({sum_of({detailed, later()}, true), support::small_answers()}, true));
+    text.add("one", text_of(sum_of({detailed}, true)));
+    text.add("twice", text_of(sum_of({detailed, detailed}, true)));
+    text.add("with later", text_of(sum_of({detailed, later()}, true)));
+    text.add("later first", text_of(sum_of({later(), detailed}, false)));
+    text.add("three", text_of(sum_of({complete(), support::small_answers(), later()}, false)));
+    text.add("a sum and one", text_of(sum_of({sum_of({detailed, later()}, true), support::small_answers()}, true)));
     text.check("answers/whole/sums.txt");
 }
 
