@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "exports/approved.h"
+#include "support/approved.h"
 #include "waymark/answers/schema.h"
 
 namespace waymark::support {

@@ -9,9 +9,9 @@
 #include <sstream>
 #include <utility>
 
-#include "exports/approved.h"
-#include "exports/detailed_answers.h"
 #include "exports/some_answers.h"
+#include "support/approved.h"
+#include "support/detailed_answers.h"
 #include "waymark/answers/account_effects.h"
 #include "waymark/answers/schema.h"
 #include "waymark/answers/sum.h"

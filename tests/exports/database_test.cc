@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "exports/detailed_answers.h"
 #include "exports/tools.h"
+#include "support/detailed_answers.h"
 #include "waymark/exports/sqlite.h"
 
 namespace waymark::exports {

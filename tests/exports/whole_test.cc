@@ -10,11 +10,11 @@
 #include <protozero/pbf_reader.hpp>
 #include <set>
 
-#include "exports/approved.h"
-#include "exports/detailed_answers.h"
 #include "exports/gunzip.h"
 #include "exports/some_answers.h"
 #include "exports/tools.h"
+#include "support/approved.h"
+#include "support/detailed_answers.h"
 #include "waymark/exports/autofdo.h"
 #include "waymark/exports/bolt.h"
 #include "waymark/exports/branch_list.h"

@@ -5,8 +5,8 @@
 
 #include <cstdlib>
 
-#include "exports/approved.h"
 #include "record/run_parts.h"
+#include "support/approved.h"
 #include "support/temporary_folder.h"
 #include "support/tiny_elf.h"
 #include "waymark/etm4/unit.h"

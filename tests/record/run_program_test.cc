@@ -9,8 +9,8 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "exports/approved.h"
 #include "record/run_parts.h"
+#include "support/approved.h"
 #include "support/temporary_folder.h"
 #include "support/tiny_elf.h"
 #include "waymark/capture/byte_file.h"

@@ -6,8 +6,8 @@
 #include <sys/utsname.h>
 
 #include "../../src/record/perf_recorder_options.h"
-#include "exports/approved.h"
 #include "record/run_parts.h"
+#include "support/approved.h"
 #include "support/temporary_folder.h"
 #include "support/tiny_elf.h"
 #include "waymark/capture/byte_file.h"

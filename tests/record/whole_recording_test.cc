@@ -3,8 +3,8 @@
 /// review it like code. That the trace decodes to what ran is tested in recorder_test.cc and by recordings under QEMU.
 #include <gtest/gtest.h>
 
-#include "exports/approved.h"
 #include "record/run_parts.h"
+#include "support/approved.h"
 #include "support/temporary_folder.h"
 #include "support/tiny_elf.h"
 #include "waymark/etm4/unit.h"
