@@ -24,7 +24,7 @@ struct Completion {
 /// The words of a command line, as far as they could be parsed.
 struct Words {
     const CLI::App* command;
-    Typed typed{};                             ///< of the words before the last one
+    Typed before{};                            ///< what was typed before the last word
     const CLI::Option* wants_value = nullptr;  ///< the option that takes the last word as its value
     std::vector<const CLI::Option*> given{};   ///< options among the words before the last one
     bool after_dashes = false;                 ///< one of these words is --
@@ -54,7 +54,7 @@ Words understood(const CLI::App& app, const std::vector<std::string>& words) {
         const std::string& word = words[i];
         out.wants_value = nullptr;
         if (out.after_dashes) {
-            out.typed.arguments.push_back(word);
+            out.before.arguments.push_back(word);
         } else if (word == "--") {
             out.after_dashes = true;
         } else if (word.size() > 1 && word.front() == '-') {
@@ -70,15 +70,15 @@ Words understood(const CLI::App& app, const std::vector<std::string>& words) {
                 }
                 value = words[++i];
             }
-            if (!value.empty()) out.typed.values[option->get_name()] = value;
+            if (!value.empty()) out.before.values[option->get_name()] = value;
         } else if (const CLI::App* const command = find_command(*out.command, word);
-                   command != nullptr && out.typed.arguments.empty()) {
+                   command != nullptr && out.before.arguments.empty()) {
             out.command = command;
         } else {
-            out.typed.arguments.push_back(word);
+            out.before.arguments.push_back(word);
         }
     }
-    out.typed.command = out.command->get_name();
+    out.before.command = out.command->get_name();
     return out;
 }
 
@@ -106,11 +106,11 @@ std::string short_text(std::string text) {
     return wrapped(text, most).size() < 2 ? text : wrapped(text, most).front() + " …";
 }
 
-Completion options_of(const Words& typed) {
+Completion options_of(const Words& line) {
     Completion out;
-    for (const OptionGroup& group : option_groups(*typed.command))
+    for (const OptionGroup& group : option_groups(*line.command))
         for (const CLI::Option* option : group.options) {
-            const bool given = std::find(typed.given.begin(), typed.given.end(), option) != typed.given.end();
+            const bool given = std::find(line.given.begin(), line.given.end(), option) != line.given.end();
             if (given && option->get_expected_max() <= 1) continue;
             for (const std::string& name : option->get_lnames())
                 out.candidates.push_back({"--" + name, short_text(option->get_description())});
@@ -122,24 +122,24 @@ Completion options_of(const Words& typed) {
 Completion complete(const std::vector<OptionLookup>& lookups, const CLI::App& app,
                     const std::vector<std::string>& words) {
     if (words.empty()) return {};
-    const Words typed = understood(app, words);
+    const Words line = understood(app, words);
     std::string begin = words.back();
     Completion out;
-    if (typed.after_dashes) {
+    if (line.after_dashes) {
         out.files = Completion::Files::files;
-    } else if (typed.wants_value != nullptr) {
-        out = value_of(lookups, *typed.wants_value, typed.typed);
+    } else if (line.wants_value != nullptr) {
+        out = value_of(lookups, *line.wants_value, line.before);
     } else if (begin.starts_with("--") && begin.find('=') != begin.npos) {
-        const CLI::Option* const option = find_option(*typed.command, begin);
+        const CLI::Option* const option = find_option(*line.command, begin);
         if (option == nullptr) return out;
-        out = value_of(lookups, *option, typed.typed);
+        out = value_of(lookups, *option, line.before);
         begin = begin.substr(begin.find('=') + 1);
     } else if (begin.starts_with("-")) {
-        out = options_of(typed);
-    } else if (const auto commands = commands_of(*typed.command); !commands.empty()) {
+        out = options_of(line);
+    } else if (const auto commands = commands_of(*line.command); !commands.empty()) {
         for (const CLI::App* command : commands)
             out.candidates.push_back({command->get_name(), short_text(command->get_description())});
-    } else if (!arguments_of(*typed.command).empty()) {
+    } else if (!arguments_of(*line.command).empty()) {
         out.files = Completion::Files::files;
     }
     std::erase_if(out.candidates, [&](const Candidate& each) { return !each.word.starts_with(begin); });
