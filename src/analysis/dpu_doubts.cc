@@ -62,6 +62,7 @@ void DpuDoubts::take(const Seen& seen) {
 dpu::Counters DpuDoubts::usual() const {
     dpu::Counters out{};
     for (std::size_t c = 0; c < out.size(); ++c) {
+        if ((rewritten_ >> c & 1U) != 0) continue;  // its differences are not counted
         const std::uint64_t all = differences_ - large_[c];
         std::size_t bits = 0;
         for (std::uint64_t below = sizes_[c][0]; 8 * below < 7 * all; below += sizes_[c][bits]) ++bits;
