@@ -18,7 +18,7 @@ using Octets = std::vector<std::uint8_t>;
 using ElfSection = TinyElf::Section;
 constexpr std::uint64_t code_flags = SHF_ALLOC | SHF_EXECINSTR;
 
-/// Numbers of so many bytes each, in little-endian order.
+/// Numbers in little-endian order, `bytes` bytes each.
 Octets numbers_of(const std::vector<std::uint64_t>& all, unsigned bytes) {
     Octets out;
     for (const std::uint64_t number : all)

@@ -478,6 +478,8 @@ def main():
     for folder in options.folders:
         if folder not in FOLDERS:
             parser.error(f"{folder} is none of {', '.join(FOLDERS)}")
+    if options.corpus and not os.path.isdir(options.corpus):
+        parser.error(f"--corpus {options.corpus}: there is no such folder")
     options.made = max(options.made, options.skip + options.count)
     campaign = Campaign(options)
     campaign.build()

@@ -26,7 +26,7 @@ protected:
     ~WholeTest() override { current_ = nullptr; }
 
 public:
-    /// Adds an output to those of the test that runs.
+    /// Adds an output of the running test.
     static void write(const std::string& text) {
         ASSERT_NE(current_, nullptr);
         current_->whole_.next(std::to_string(++current_->count_)) << without_temporary_folders(text);

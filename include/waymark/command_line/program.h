@@ -36,7 +36,7 @@ struct Topics {
     /// The topic of the options that many commands share; `help TOPIC` explains them once.
     std::string_view shared;
     std::string shared_about;         ///< what stands above these options
-    std::string_view shared_command;  ///< a command that has all of them
+    std::string_view shared_command;  ///< a command with all these options
 
     [[nodiscard]] std::string_view of_group(std::string_view name) const;
     [[nodiscard]] std::string_view of_paragraph(std::string_view text) const;
