@@ -449,6 +449,24 @@ TEST_F(RunTest, AMissingBufferIsReported) {
     EXPECT_EQ(got.report.streams[0].bytes, 0U);
 }
 
+TEST_F(RunTest, ADumpThatSeveralCoresListIsInMemoryOnce) {
+    capture::Capture c = capture(write("t.bin", trace(1)), capture::Buffer::Format::source_data, {0x10});
+    c.sources.front().core.clear();
+    const capture::MemoryDump first = c.dumps.front();
+    const auto add = [&](auto change) { change(c.dumps.emplace_back(first)); };
+    add([](capture::MemoryDump& d) { d.core = "core_1"; });
+    add([](capture::MemoryDump& d) { d.address = Address{0x9000}; });
+    add([&](capture::MemoryDump& d) { d.file = write("other.bin", {1, 2, 3, 4}), d.address = Address{0xa000}; });
+    add([](capture::MemoryDump& d) { d.offset = 2, d.address = Address{0xb000}; });
+    add([](capture::MemoryDump& d) { d.core = "core_2"; });
+    const auto session = make_session(std::move(c), {});
+    ASSERT_TRUE(session);
+    std::vector<std::uint64_t> addresses;
+    for (const image::Region& region : session->sources.front().memory->regions())
+        addresses.push_back(region.address.value);
+    EXPECT_EQ(addresses, (std::vector<std::uint64_t>{0x8000, 0x9000, 0xa000, 0xb000}));
+}
+
 TEST_F(RunTest, ContradictionsInTheDescriptionAreProblems) {
     capture::Capture c = capture(write("t.bin", trace(1)), capture::Buffer::Format::coresight, {0x10, 0x10});
     c.sources[0].type = "PTM1.0";                                  // ETMIDR says v1.1

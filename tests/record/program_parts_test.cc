@@ -267,7 +267,8 @@ TEST(MappedFiles, ExecutablePieces) {
     EXPECT_EQ(pieces(0x400000, 0x6000, 0), "401000+2000@1000 405000+1000@5000 ");
     EXPECT_EQ(pieces(0x400000, 0x1000, 0x2000), "400000+1000@2000 ");
     EXPECT_EQ(pieces(0x400000, 0x3000, 0x2000), "400000+1000@2000 ");
-    EXPECT_EQ(pieces(0x400000, 0x1000, 0x3000), "400000+1000@3000 ") << "it holds no executable segment, and is one piece";
+    EXPECT_EQ(pieces(0x400000, 0x1000, 0x3000), "400000+1000@3000 ")
+        << "it holds no executable segment, and is one piece";
     file.executable.clear();
     EXPECT_EQ(pieces(0x400000, 0x3000, 0x2000), "400000+3000@2000 ");
 }
